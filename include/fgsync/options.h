@@ -1,0 +1,69 @@
+// What a run is asked to do: plain values, defaults as the manual states them. `tools/` fills them from
+// the command line; the library checks them again where they matter.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fgsync/status.h"
+
+namespace fgsync {
+
+enum class IoEngine : std::uint8_t { kAuto, kUring, kPosix };
+enum class DirectIo : std::uint8_t { kAuto, kAlways, kNever };
+enum class Transport : std::uint8_t { kAuto, kTcp, kRdma };
+enum class Cipher : std::uint8_t { kAuto, kAes128Gcm, kAes256Gcm, kChaCha20Poly1305, kNone };
+enum class AddressFamily : std::uint8_t { kAny, kIpv4, kIpv6 };
+
+// Where a tree is: on this host, or below a path of another one that is reached over ssh.
+struct Location {
+  std::string user;            // empty: whatever the remote shell chooses
+  std::string host;            // empty: this host; an IPv6 literal stands here without its brackets
+  std::string path;            // as typed, trailing slash included; remote and relative: below the home
+  bool is_remote() const { return !host.empty(); }
+  // As a person would type it again.
+  std::string display() const;
+};
+
+// Reads one location by the rules of the manual: a colon counts only before the first slash, IPv6 literals
+// stand in brackets. kInvalidArgument with an advice for what looks like a mistake ("::1:/x").
+// `fgsync://` locations are kUnsupported in this version.
+Result<Location> parse_location(const std::string& text);
+
+// Ports that a started far side may listen on; 0..0 lets its kernel choose.
+struct PortRange {
+  std::uint16_t low = 0;
+  std::uint16_t high = 0;
+};
+
+struct TransferOptions {
+  std::vector<Location> sources;  // all on one host
+  Location target;
+  bool make_parents = false;  // --mkpath
+  bool dry_run = false;
+
+  // The data plane.
+  std::uint32_t streams = 0;      // data connections; 0: chosen from the cores
+  std::uint64_t chunk_bytes = 0;  // 0: the default, 4 MiB
+  std::uint64_t bandwidth_limit = 0;  // bytes per second over all streams; 0: none
+  Transport transport = Transport::kAuto;
+  IoEngine io_engine = IoEngine::kAuto;
+  DirectIo direct_io = DirectIo::kAuto;
+  Cipher cipher = Cipher::kAuto;
+
+  // The network.
+  std::string bind;            // address or interface of this host; empty: chosen by the route
+  PortRange ports;             // where the started far side listens
+  bool allow_public = false;   // addresses outside the private ranges may be used
+  AddressFamily family = AddressFamily::kAny;
+  std::vector<std::string> remote_shell = {"ssh"};  // argv in front of HOST
+  std::string remote_fgsync = "fgsync";             // the far side's program, a remote shell's word(s)
+
+  std::chrono::milliseconds timeout{300'000};         // without any progress
+  std::chrono::milliseconds connect_timeout{15'000};  // from the remote shell's answer to a session
+};
+
+}  // namespace fgsync

@@ -1,0 +1,65 @@
+// Every bound of the program in one place, with the relations between them checked by the compiler.
+// A peer's value is compared with these before it is used; no peer can raise one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace fgsync::limits {
+
+inline constexpr std::size_t kKiB = std::size_t{1} << 10;
+inline constexpr std::size_t kMiB = std::size_t{1} << 20;
+
+// Chunks: the unit of scheduling, checksum and retry.
+inline constexpr std::size_t kChunkBytesMin = 64 * kKiB;
+inline constexpr std::size_t kChunkBytesDefault = 4 * kMiB;
+inline constexpr std::size_t kChunkBytesMax = 16 * kMiB;
+
+// Files up to this size travel packed, many to a frame. 256 KiB: at 25 Gbit/s such a file is 80 us of
+// link time, which no longer dwarfs the cost of a frame (one read, one seal, one send) of its own.
+inline constexpr std::size_t kPackedFileBytesMax = 256 * kKiB;
+// A pack is closed at this many payload bytes or entries, whichever comes first.
+inline constexpr std::size_t kPackBytesTarget = 1 * kMiB;
+inline constexpr std::size_t kPackEntriesMax = 1024;
+// A pack frame is never larger than this: its last file and all its entry headers go past the target.
+// A buffer slot holds the larger of a chunk and such a frame.
+inline constexpr std::size_t kPackFrameBytesMax = 2 * kMiB;
+
+// Room behind the chunk in a buffer slot: the frame's trailer and the authentication tag, rounded up to a
+// page so that slots stay aligned for direct I/O.
+inline constexpr std::size_t kSlotSpareBytes = 4 * kKiB;
+inline constexpr std::size_t kSlotAlignment = 4 * kKiB;
+
+inline constexpr std::size_t kStreamsMax = 64;
+inline constexpr std::size_t kWorkersMax = 16;
+inline constexpr std::size_t kBlockingThreadsMax = 8;
+
+// Names and paths. A name is one component, as the kernel bounds it; a path is bounded so that a
+// symlink's target (PATH_MAX) always fits a message.
+inline constexpr std::size_t kNameBytesMax = 255;
+inline constexpr std::size_t kSymlinkTargetBytesMax = 4096;
+inline constexpr std::size_t kPathArgumentBytesMax = 64 * kKiB;
+inline constexpr std::size_t kErrorTextBytesMax = 4 * kKiB;
+inline constexpr std::size_t kSourcesMax = 4096;
+
+// Control messages. One manifest batch is at most kManifestBatchEntries entries and stays under the
+// message bound even when every name and symlink target is as long as allowed.
+inline constexpr std::size_t kControlMessageBytesMax = 1 * kMiB;
+inline constexpr std::size_t kManifestBatchEntries = 1024;
+inline constexpr std::size_t kManifestBatchBytes = 512 * kKiB;
+// Entries announced and not yet settled: bounds the memory of both sides whatever the tree's size.
+inline constexpr std::size_t kEntriesOutstandingMax = 32 * 1024;
+
+// Errors kept with their text; more are only counted.
+inline constexpr std::size_t kErrorsKeptMax = 10'000;
+
+// The line by which a started far side announces itself is looked for in at most this much noise.
+inline constexpr std::size_t kStartNoiseBytesMax = 1 * kMiB;
+
+static_assert(kPackedFileBytesMax <= kPackBytesTarget);
+static_assert(kPackBytesTarget + kPackedFileBytesMax + kPackEntriesMax * 64 < kPackFrameBytesMax);
+static_assert(kManifestBatchBytes + kSymlinkTargetBytesMax + kNameBytesMax + 256 <
+              kControlMessageBytesMax);
+static_assert(kChunkBytesMax % kSlotAlignment == 0 && kChunkBytesMin % kSlotAlignment == 0);
+
+}  // namespace fgsync::limits

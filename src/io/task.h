@@ -1,0 +1,100 @@
+// Task<T>: a coroutine that starts when it is awaited and hands its result to the one who awaits it. It is what
+// makes one chunk's life read as straight code. Tasks of one chain run on the worker (Io) that they
+// were started on; they move between workers only where an awaitable says so.
+//
+// Rule of use: a coroutine is a function or member function, never a capturing lambda (the captures would
+// die before the frame), and takes what must outlive a suspension by value or by a reference whose
+// owner provably stays.
+#pragma once
+
+#include <coroutine>
+#include <cstdlib>
+#include <optional>
+#include <utility>
+
+#include "base/assert.h"
+
+namespace fgsync::io {
+
+template <typename T>
+class Task;
+
+namespace internal {
+
+struct FinalAwaiter {
+  bool await_ready() const noexcept { return false; }
+  template <typename Promise>
+  std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> finished) const noexcept {
+    return finished.promise().continuation;
+  }
+  void await_resume() const noexcept {}
+};
+
+struct PromiseBase {
+  std::coroutine_handle<> continuation = std::noop_coroutine();
+  std::suspend_always initial_suspend() const noexcept { return {}; }
+  FinalAwaiter final_suspend() const noexcept { return {}; }
+  void unhandled_exception() const noexcept { std::abort(); }  // the libraries don't throw
+};
+
+template <typename T>
+struct Promise : PromiseBase {
+  std::optional<T> value;
+  Task<T> get_return_object();
+  void return_value(T result) { value.emplace(std::move(result)); }
+  T take() { return std::move(*value); }
+};
+
+template <>
+struct Promise<void> : PromiseBase {
+  Task<void> get_return_object();
+  void return_void() const noexcept {}
+  void take() const noexcept {}
+};
+
+}  // namespace internal
+
+template <typename T>
+class [[nodiscard]] Task {
+ public:
+  using promise_type = internal::Promise<T>;
+  using Handle = std::coroutine_handle<promise_type>;
+
+  explicit Task(Handle handle) : handle_(handle) {}
+  Task(Task&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  Task& operator=(Task&&) = delete;
+  ~Task() {
+    if (handle_) handle_.destroy();
+  }
+
+  struct Awaiter {
+    Handle handle;
+    bool await_ready() const noexcept { return false; }
+    std::coroutine_handle<> await_suspend(std::coroutine_handle<> awaiting) const noexcept {
+      handle.promise().continuation = awaiting;
+      return handle;
+    }
+    T await_resume() const { return handle.promise().take(); }
+  };
+  Awaiter operator co_await() const& noexcept {
+    FGSYNC_ASSERT(handle_ && !handle_.done());
+    return Awaiter{handle_};
+  }
+
+ private:
+  Handle handle_;
+};
+
+namespace internal {
+
+template <typename T>
+Task<T> Promise<T>::get_return_object() {
+  return Task<T>(std::coroutine_handle<Promise<T>>::from_promise(*this));
+}
+
+inline Task<void> Promise<void>::get_return_object() {
+  return Task<void>(std::coroutine_handle<Promise<void>>::from_promise(*this));
+}
+
+}  // namespace internal
+}  // namespace fgsync::io

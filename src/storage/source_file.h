@@ -1,0 +1,55 @@
+// A source file being read: notices when it changes under the reader.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "fgsync/options.h"
+#include "fgsync/status.h"
+#include "io/file_system.h"
+
+namespace fgsync::storage {
+
+// What the walk saw of a file, and what it must still be when it is read.
+struct SourceIdentity {
+  std::uint64_t size = 0;
+  io::FileTime mtime;
+};
+
+// Open for reading; reads from several threads at once are fine. Everything blocks: call it inside a blocking job.
+class SourceFile {
+ public:
+  // kSourceChanged when it vanished, is no regular file any more, or differs from what the walk saw; other codes when it
+  // cannot be opened. With `direct`, direct I/O is used as that option says, where the file system offers it (and
+  // kUnsupported comes back for kAlways where it does not).
+  static Result<std::unique_ptr<SourceFile>> open(io::FileSystem& files,
+                                                  const io::FileHandle& directory,
+                                                  const std::string& name,
+                                                  const SourceIdentity& expected, DirectIo direct);
+
+  const io::FileHandle& handle() const { return handle_; }
+  bool is_direct() const { return direct_alignment_ != 0; }
+  // Offsets, lengths and memory of direct reads must be multiples of this; 0 without direct I/O.
+  std::uint32_t direct_alignment() const { return direct_alignment_; }
+  std::uint64_t size() const { return opened_.size; }
+
+  // Exactly bytes.size() bytes at offset, through the page cache; kSourceChanged when the file has become shorter.
+  Status read(std::span<std::byte> bytes, std::uint64_t offset) const;
+  // After the last read: kSourceChanged when size, mtime or ctime are not what they were at opening (a write
+  // moves the ctime even where the mtime is put back).
+  Status check_unchanged() const;
+
+ private:
+  SourceFile(io::FileSystem& files, io::FileHandle handle, const io::FileStatus& opened,
+             std::uint32_t direct_alignment)
+      : files_(files), handle_(std::move(handle)), opened_(opened),
+        direct_alignment_(direct_alignment) {}
+  io::FileSystem& files_;
+  const io::FileHandle handle_;
+  const io::FileStatus opened_;
+  const std::uint32_t direct_alignment_;
+};
+
+}  // namespace fgsync::storage
