@@ -1,7 +1,8 @@
-// The file half of the I/O seam: every file operation that blocks. Code above it runs these inside a blocking
-// job (`co_await run_blocking(io, ...)`) and never calls the kernel by itself, so that a simulated file system can
-// take this one's place. Everything is relative to a held directory handle; only `open_path`, for a
-// path that the user typed on this host, takes more than one component. No call follows a symlink in `name`.
+// The file half of the I/O seam: every file operation that blocks. Code above it runs these inside
+// a blocking job (`co_await run_blocking(io, ...)`) and never calls the kernel by itself, so that a
+// simulated file system can take this one's place. Everything is relative to a held directory
+// handle; only `open_path`, for a path that the user typed on this host, takes more than one
+// component. No call follows a symlink in `name`.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +10,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -44,15 +46,17 @@ struct FileStatus {
   FileTime ctime;
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
-  std::uint64_t mount = 0;  // tells mounts apart, bind mounts too where the kernel says so; else the device
-  // What direct I/O asks of offsets, lengths and memory; 0 where it is not offered. Only by stat(FileHandle).
+  std::uint64_t mount =
+      0;  // tells mounts apart, bind mounts too where the kernel says so; else the device
+  // What direct I/O asks of offsets, lengths and memory; 0 where it is not offered. Only by
+  // stat(FileHandle).
   std::uint32_t direct_alignment = 0;
 };
 
 class FileSystem;
 
-// An open file or directory: move-only; closed when it goes away. Use from several threads at once is fine for
-// operations with explicit offsets and for directories held as a base.
+// An open file or directory: move-only; closed when it goes away. Use from several threads at once
+// is fine for operations with explicit offsets and for directories held as a base.
 class FileHandle {
  public:
   FileHandle() = default;
@@ -92,19 +96,28 @@ class DirectoryReader {
 };
 
 enum class OpenMode : std::uint8_t {
-  kRead,           // a regular file; never blocks on a FIFO
-  kReadDirect,     // the same past the page cache
-  kCreate,         // new, must not exist, read and write, mode 0600
-  kCreateDirect,   // the same past the page cache
+  kRead,          // a regular file; never blocks on a FIFO
+  kReadDirect,    // the same past the page cache
+  kCreate,        // new, must not exist, read and write, mode 0600
+  kCreateDirect,  // the same past the page cache
 };
+
+// What every `name` below must be: one component that stays in its directory. Giving another one to
+// a FileSystem is a programmer's error; a name that came from outside is checked with this first.
+inline bool is_single_component(std::string_view name) {
+  return !name.empty() && name != "." && name != ".." &&
+         name.find_first_of(std::string_view("/\0", 2)) == std::string_view::npos;
+}
 
 class FileSystem {
  public:
   virtual ~FileSystem() = default;
 
-  // A directory named by this host's user: absolute or relative to the working directory; symlinks are followed.
+  // A directory named by this host's user: absolute or relative to the working directory; symlinks
+  // are followed.
   virtual Result<FileHandle> open_path(const std::string& path) = 0;
-  // The status of what a typed path names; a symlink in the last component is followed only if asked.
+  // The status of what a typed path names; a symlink in the last component is followed only if
+  // asked.
   virtual Result<FileStatus> stat_path(const std::string& path, bool follow) = 0;
   virtual Status make_directory_path(const std::string& path, std::uint32_t mode) = 0;
   // The absolute path without symlinks, "." and "..".
@@ -118,16 +131,18 @@ class FileSystem {
   virtual Result<FileStatus> stat_at(const FileHandle& base, const std::string& name) = 0;
   virtual Result<std::string> read_link(const FileHandle& base, const std::string& name) = 0;
 
-  // Bytes read or written at `offset`: fewer than asked only at the end of the file (read) or never (write).
+  // Bytes read or written at `offset`: fewer than asked only at the end of the file (read) or never
+  // (write).
   virtual Result<std::size_t> read(const FileHandle& file, std::span<std::byte> bytes,
                                    std::uint64_t offset) = 0;
   virtual Status write(const FileHandle& file, std::span<const std::byte> bytes,
                        std::uint64_t offset) = 0;
   virtual Status truncate(const FileHandle& file, std::uint64_t size) = 0;
-  // Reserves room for `size` bytes and sets the size. Where the file system cannot reserve (EOPNOTSUPP) or gains
-  // nothing by it (tmpfs: allocates and zeroes, measured at half of the receiver's time), only sets the size.
+  // Reserves room for `size` bytes and sets the size. Where the file system cannot reserve
+  // (EOPNOTSUPP) or gains nothing by it (tmpfs: allocates and zeroes, measured at half of the
+  // receiver's time), only sets the size.
   virtual Status allocate(const FileHandle& file, std::uint64_t size) = 0;
-  virtual Status sync_data(const FileHandle& file) = 0;         // fdatasync
+  virtual Status sync_data(const FileHandle& file) = 0;          // fdatasync
   virtual Status sync(const FileHandle& file_or_directory) = 0;  // fsync
   virtual Status sync_file_system(const FileHandle& any) = 0;    // syncfs
 
@@ -143,15 +158,17 @@ class FileSystem {
   virtual Status set_mode(const FileHandle& file, std::uint32_t mode) = 0;
   virtual Status set_owner(const FileHandle& file, std::uint32_t uid, std::uint32_t gid) = 0;
   virtual Status set_mtime(const FileHandle& file, FileTime mtime) = 0;
-  // The same for a name below a directory, without following a symlink there (mode: not for symlinks).
+  // The same for a name below a directory, without following a symlink there (mode: not for
+  // symlinks).
   virtual Status set_mode_at(const FileHandle& base, const std::string& name,
                              std::uint32_t mode) = 0;
   virtual Status set_owner_at(const FileHandle& base, const std::string& name, std::uint32_t uid,
                               std::uint32_t gid) = 0;
   virtual Status set_mtime_at(const FileHandle& base, const std::string& name, FileTime mtime) = 0;
 
-  // Takes the lock that marks a directory as in use by a living process; false when another one holds it. The
-  // kernel drops it when the holder dies. True as well where the file system has no locks.
+  // Takes the lock that marks a directory as in use by a living process; false when another one
+  // holds it. The kernel drops it when the holder dies. True as well where the file system has no
+  // locks.
   virtual Result<bool> try_lock(const FileHandle& directory) = 0;
 
   virtual void close(int descriptor) = 0;

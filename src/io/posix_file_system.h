@@ -7,8 +7,9 @@
 
 namespace fgsync::io {
 
-// Stateless and thread-safe; one instance serves the whole process and outlives every handle it gave out. All
-// descriptors are close-on-exec. Failures carry the errno and say what was being done ("opening: ...").
+// Stateless and thread-safe; one instance serves the whole process and outlives every handle it
+// gave out. All descriptors are close-on-exec. Failures carry the errno and say what was being done
+// ("opening: ...").
 std::unique_ptr<FileSystem> make_posix_file_system();
 
 }  // namespace fgsync::io
