@@ -44,10 +44,13 @@ int serve(CancelToken& cancel);
 // The engines, transports and ciphers that this build and host offer, a line each ("io engines: uring posix").
 std::vector<std::string> capabilities();
 
-// Version of the program, and the range of protocol versions that it speaks.
+// Version of the program: "0.1.0".
 const char* version_string();
 
-// The documented exit status (cli contract) for one error code, and for a whole report by precedence.
+// The documented exit status for one error code that ended a session, and for a whole report: of the session's
+// status and what its single paths amount to, the weightier by the order 40, 12, 11, 10/30, 23, 25, 24. A
+// session that ended for a reason outside that order (usage, refused, cancelled...) keeps its own status.
 int exit_status_of(ErrorCode code);
+int exit_status_of(const TransferReport& report);
 
 }  // namespace fgsync
