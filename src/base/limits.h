@@ -41,6 +41,11 @@ inline constexpr std::size_t kSymlinkTargetBytesMax = 4096;
 inline constexpr std::size_t kPathArgumentBytesMax = 64 * kKiB;
 inline constexpr std::size_t kErrorTextBytesMax = 4 * kKiB;
 inline constexpr std::size_t kSourcesMax = 4096;
+// A source and its parents up to the root: PATH_MAX allows 2048 components, and so deep again may
+// the directory be below which they are typed.
+inline constexpr std::size_t kAncestryMax = 4096;
+// Short words for people: the name of a program, of an engine, an address.
+inline constexpr std::size_t kLabelBytesMax = 255;
 
 // Control messages. One manifest batch is at most kManifestBatchEntries entries and stays under the
 // message bound even when every name and symlink target is as long as allowed.
@@ -52,14 +57,24 @@ inline constexpr std::size_t kEntriesOutstandingMax = 32 * 1024;
 
 // Errors kept with their text; more are only counted.
 inline constexpr std::size_t kErrorsKeptMax = 10'000;
+// Errors (a path and a message each) and notes in one control message.
+inline constexpr std::size_t kErrorBatchEntries = 64;
+inline constexpr std::size_t kNoteBatchEntries = 64;
 
 // The line by which a started far side announces itself is looked for in at most this much noise.
 inline constexpr std::size_t kStartNoiseBytesMax = 1 * kMiB;
+// The request line and the answer line. An escaped refusal text is up to three times kErrorTextBytesMax.
+inline constexpr std::size_t kStartRequestBytesMax = 4 * kKiB;
+inline constexpr std::size_t kStartAnswerBytesMax = 16 * kKiB;
 
 static_assert(kPackedFileBytesMax <= kPackBytesTarget);
 static_assert(kPackBytesTarget + kPackedFileBytesMax + kPackEntriesMax * 64 < kPackFrameBytesMax);
 static_assert(kManifestBatchBytes + kSymlinkTargetBytesMax + kNameBytesMax + 256 <
               kControlMessageBytesMax);
+static_assert(kErrorBatchEntries * (2 * kErrorTextBytesMax + 64) < kControlMessageBytesMax);
+static_assert(kNoteBatchEntries * (kErrorTextBytesMax + 64) < kControlMessageBytesMax);
+static_assert(kEntriesOutstandingMax * 16 < kControlMessageBytesMax);
+static_assert(3 * kErrorTextBytesMax + 1024 < kStartAnswerBytesMax);
 static_assert(kChunkBytesMax % kSlotAlignment == 0 && kChunkBytesMin % kSlotAlignment == 0);
 
 }  // namespace fgsync::limits

@@ -1,5 +1,6 @@
-// XXH3-128: the checksum of a chunk and the digests made of checksums. Not cryptographic: against an attacker the
-// frame's seal is the integrity; this guards memory, disks and our own mistakes, end to end.
+// XXH3-128: the checksum of a chunk and the digests made of checksums. Not cryptographic: against
+// an attacker the frame's seal is the integrity; this guards memory, disks and our own mistakes,
+// end to end.
 #pragma once
 
 #include <array>
@@ -37,11 +38,12 @@ class ChecksumStream {
   std::unique_ptr<State> state_;
 };
 
-// Digest of a file: the checksum of its only chunk (an empty file has one empty chunk), or, with several chunks,
-// the checksum of their checksums in the order of their offsets.
+// Digest of a file: the checksum of its only chunk (an empty file has one empty chunk), or, with
+// several chunks, the checksum of their checksums in the order of their offsets.
 Checksum file_digest(std::span<const Checksum> chunks);
 
-// Digest of a tree: a sum (modulo 2^128) over its entries, so that neither order nor threads matter.
+// Digest of a tree: a sum (modulo 2^128) over its entries, so that neither order nor threads
+// matter.
 class TreeDigest {
  public:
   // `entry` is the checksum of the entry's own description.

@@ -1,5 +1,5 @@
-// Data frames: the header that every frame carries and the payloads behind it. Bytes in, values out; no I/O.
-// docs/protocol.md is the specification. Everything decoded here may be hostile.
+// Data frames: the header that every frame carries and the payloads behind it. Bytes in, values
+// out; no I/O. docs/protocol.md is the specification. Everything decoded here may be hostile.
 #pragma once
 
 #include <array>
@@ -24,13 +24,14 @@ enum class FrameType : std::uint8_t {
 
 struct FrameHeader {
   FrameType type = FrameType::kChunk;
-  std::uint32_t count = 0;   // kPack: packed entries; else 0
+  std::uint32_t count = 0;   // kPack: packed entries, 1..limits::kPackEntriesMax; else 0
   std::uint64_t entry = 0;   // kChunk: the file; else 0
   std::uint64_t offset = 0;  // kChunk: where its bytes belong; else 0
 };
 
 std::array<std::byte, kFrameHeaderBytes> encode(const FrameHeader& header);
-// kProtocolError for an unknown type, a count above limits::kPackEntriesMax, a field that must be 0 and is not.
+// kProtocolError for an unknown type, a count out of bounds, an offset that no file can have (above
+// 2^63 - 1, chunk included), a field that must be 0 and is not.
 Result<FrameHeader> decode_frame_header(std::span<const std::byte, kFrameHeaderBytes> bytes);
 
 // What a chunk's payload has behind its bytes.
@@ -44,20 +45,20 @@ struct ChunkPayload {
 Result<ChunkPayload> decode_chunk_payload(std::span<const std::byte> payload);
 
 enum class PackedStatus : std::uint8_t {
-  kComplete = 1,  // the bytes follow
-  kWithdrawn = 2, // the source could not be read whole: nothing follows, the file is not published
+  kComplete = 1,   // the bytes follow
+  kWithdrawn = 2,  // the source could not be read whole: nothing follows, the file is not published
 };
 
 struct PackedEntry {
   std::uint64_t entry = 0;
   PackedStatus status = PackedStatus::kComplete;
-  Checksum checksum;                  // of bytes
-  std::span<const std::byte> bytes;   // empty if withdrawn
+  Checksum checksum;                 // of bytes
+  std::span<const std::byte> bytes;  // empty if withdrawn
 };
 inline constexpr std::size_t kPackedHeaderBytes = 32;
 
-// Writes one packed entry's header into the first kPackedHeaderBytes of `out`; its bytes are put behind it by
-// the caller, which reads the file straight to where it travels.
+// Writes one packed entry's header into the first kPackedHeaderBytes of `out`; its bytes are put
+// behind it by the caller, which reads the file straight to where it travels.
 void encode_packed_header(const PackedEntry& entry, std::span<std::byte> out);
 
 // Walks the entries of a pack. Every length is checked against what is there.
@@ -65,7 +66,8 @@ class PackReader {
  public:
   PackReader(std::span<const std::byte> payload, std::uint32_t count)
       : rest_(payload), remaining_(count) {}
-  // The next entry; nullopt after the last one (and only if nothing is left over: else kProtocolError).
+  // The next entry; nullopt after the last one (and only if nothing is left over: else
+  // kProtocolError).
   Result<std::optional<PackedEntry>> next();
 
  private:

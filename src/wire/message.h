@@ -1,6 +1,6 @@
-// Control messages: what the two sides of a session say to each other. Encoding and bounded decoding; no I/O.
-// docs/protocol.md is the specification. Everything decoded here may be hostile: each count and length is
-// compared with its limit (base/limits.h) before it is used.
+// Control messages: what the two sides of a session say to each other. Encoding and bounded
+// decoding; no I/O. docs/protocol.md is the specification. Everything decoded here may be hostile:
+// each count and length is compared with its limit (base/limits.h) before it is used.
 #pragma once
 
 #include <array>
@@ -39,11 +39,12 @@ struct Setup {
   Role initiator = Role::kSender;
   bool dry_run = false;
   bool make_parents = false;
-  bool has_aes = false;  // this side's processor seals AES in hardware: `auto` takes AES where both have it
+  bool has_aes =
+      false;  // this side's processor seals AES in hardware: `auto` takes AES where both have it
   DirectIo direct_io = DirectIo::kAuto;
   Cipher cipher = Cipher::kAuto;
-  std::uint16_t streams = 1;          // 1..limits::kStreamsMax
-  std::uint32_t chunk_bytes = 0;      // a multiple of limits::kSlotAlignment within its bounds
+  std::uint16_t streams = 1;      // 1..limits::kStreamsMax
+  std::uint32_t chunk_bytes = 0;  // a multiple of limits::kSlotAlignment within its bounds
   std::uint32_t timeout_ms = 0;
   std::uint64_t bandwidth_limit = 0;
   std::vector<std::string> sources;  // typed paths, if the far side is the sender; else empty
@@ -52,13 +53,13 @@ struct Setup {
 
 // The far side's answer.
 struct SetupReply {
-  std::uint16_t streams = 1;        // at most what was asked
-  Cipher cipher = Cipher::kNone;    // the one to use; never weaker than asked
+  std::uint16_t streams = 1;      // at most what was asked
+  Cipher cipher = Cipher::kNone;  // the one to use; never weaker than asked
   std::string io_engine;
 };
 
-// Identity of a directory, so that a mapping of a tree into itself is noticed even when both sides are one host
-// under two names. Equal only on one running kernel.
+// Identity of a directory, so that a mapping of a tree into itself is noticed even when both sides
+// are one host under two names. Equal only on one running kernel.
 struct DirectoryIdentity {
   std::array<std::byte, 16> boot{};
   std::uint64_t device = 0;
@@ -68,8 +69,8 @@ struct DirectoryIdentity {
 
 // One SOURCE argument as its side resolved it.
 struct SourceDescription {
-  std::string display;         // the absolute path, for people
-  std::string base_name;       // one component; empty for the root directory
+  std::string display;    // the absolute path, for people
+  std::string base_name;  // one component; empty for the root directory
   bool is_directory = false;
   bool contents_only = false;  // typed with a trailing slash (or as ".")
   // The source directory itself (or the file's), then its parents up to the root.
@@ -83,8 +84,8 @@ struct SourceOffer {
 
 // Receiver to sender: where each source lands, in the same order.
 struct TargetAccept {
-  // How the target's root is filled: the one source's contents stand directly in it, or each source stands in
-  // it under the given name.
+  // How the target's root is filled: the one source's contents stand directly in it, or each source
+  // stands in it under the given name.
   bool replica_of_contents = false;
   std::vector<std::string> names;     // empty strings with replica_of_contents
   std::vector<std::string> displays;  // absolute paths, for people
@@ -92,8 +93,8 @@ struct TargetAccept {
 
 enum class EntryType : std::uint8_t { kRegular = 1, kDirectory = 2, kSymlink = 3 };
 
-// One file, directory or symlink of the manifest. There are no paths on the wire: an entry names its directory by
-// number and itself by one component.
+// One file, directory or symlink of the manifest. There are no paths on the wire: an entry names
+// its directory by number and itself by one component.
 struct ManifestEntry {
   std::uint64_t id = 0;      // ascending; 0 is the target's root and has no name
   std::uint64_t parent = 0;  // an earlier directory entry, or 0
@@ -108,10 +109,15 @@ struct ManifestEntry {
   std::string symlink_target;  // symlinks
 };
 
-// The description that the tree's digest sums: everything above but the numbers, and the content's digest
-// (all zero where no content went over).
+// The description that the tree's digest sums: everything above but the numbers, and the content's
+// digest (all zero where no content went over).
 Checksum describe(const ManifestEntry& entry, const std::string& path, const Checksum& content);
 
+// An entry takes this much in a batch, its name and its symlink target besides.
+inline constexpr std::size_t kManifestEntryFixedBytes = 57;
+
+// At most limits::kManifestBatchEntries, ids strictly ascending; whoever fills it closes it before
+// it goes past limits::kManifestBatchBytes.
 struct ManifestBatch {
   std::vector<ManifestEntry> entries;
 };
@@ -135,6 +141,7 @@ struct PlanDecision {
   std::uint64_t id = 0;
   PlanAction action = PlanAction::kSend;
 };
+// At most limits::kEntriesOutstandingMax.
 struct PlanBatch {
   std::vector<PlanDecision> decisions;
 };
@@ -151,6 +158,7 @@ struct EntrySettled {
   std::uint64_t id = 0;
   bool replicated = false;  // else failed
 };
+// At most limits::kEntriesOutstandingMax.
 struct SettledBatch {
   std::vector<EntrySettled> entries;
 };
@@ -163,10 +171,12 @@ struct Summary {
   Checksum digest;  // of the tree, as this side saw it
   std::uint64_t errors_total = 0;
 };
-// Precedes the summary, as often as needed.
+// Precedes the summary, as often as needed. At most limits::kErrorBatchEntries; paths and messages
+// beyond limits::kErrorTextBytesMax are cut.
 struct ErrorBatch {
   std::vector<ErrorEntry> errors;
 };
+// The same with limits::kNoteBatchEntries.
 struct NoteBatch {
   std::vector<std::string> notes;
 };
@@ -181,11 +191,15 @@ struct Abort {
   ErrorEntry error;
 };
 
-using Message =
-    std::variant<Hello, Setup, SetupReply, SourceOffer, TargetAccept, ManifestBatch, ManifestEnd,
-                 PlanBatch, FileEnd, SettledBatch, Summary, ErrorBatch, NoteBatch, Heartbeat, Abort>;
+// The wire's type byte is one plus the position here: append, never reorder.
+using Message = std::variant<Hello, Setup, SetupReply, SourceOffer, TargetAccept, ManifestBatch,
+                             ManifestEnd, PlanBatch, FileEnd, SettledBatch, Summary, ErrorBatch,
+                             NoteBatch, Heartbeat, Abort>;
 
-// At most limits::kControlMessageBytesMax; the caller keeps batches within their limits.
+// The caller keeps batches within their limits (asserted), and then the message is within
+// limits::kControlMessageBytesMax. Setup, SourceOffer and TargetAccept alone can go past it, with
+// thousands of long paths: the sender checks their size, so that its user is told instead of the
+// peer.
 std::vector<std::byte> encode(const Message& message);
 // kProtocolError for anything that encode() would not have produced.
 Result<Message> decode_message(std::span<const std::byte> bytes);

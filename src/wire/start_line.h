@@ -1,6 +1,6 @@
-// The two lines by which a remote shell's two ends find each other. The one who starts writes a request to the far
-// side's standard input; the far side prints its answer on standard output, possibly amid noise (banners, shell
-// start-up files) in front of, behind, and around it.
+// The two lines by which a remote shell's two ends find each other. The one who starts writes a
+// request to the far side's standard input; the far side prints its answer on standard output,
+// possibly amid noise (banners, shell start-up files) in front of, behind, and around it.
 #pragma once
 
 #include <array>
@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "fgsync/options.h"
 #include "fgsync/status.h"
@@ -23,11 +24,14 @@ struct StartRequest {
   PortRange ports;
   bool allow_public = false;
   AddressFamily family = AddressFamily::kAny;
-  std::string facing;  // an address of the starting host: listen on the address that reaches it; or empty
+  std::string
+      facing;  // an address of the starting host: listen on the address that reaches it; or empty
 };
 
-// "fgsync-start ...\n". Bounded to 4 KiB.
+// "fgsync-start ...\n". Bounded by limits::kStartRequestBytesMax.
 std::string encode(const StartRequest& request);
+// With or without its newline. kProtocolError for what encode() would not have produced; unknown
+// keys are ignored, so that a newer starter may say more.
 Result<StartRequest> decode_start_request(const std::string& line);
 
 // How the far side chose its address, for the message when it cannot be reached.
@@ -37,7 +41,7 @@ struct StartAnswer {
   std::string address;  // literal, with scope where needed
   std::uint16_t port = 0;
   AddressChoice choice = AddressChoice::kReached;
-  std::array<std::byte, 32> psk{};         // fresh, for this session alone; never logged
+  std::array<std::byte, 32> psk{};  // fresh, for this session alone; never logged
   std::array<std::byte, 16> session_id{};
 };
 struct StartRefusal {
@@ -45,7 +49,8 @@ struct StartRefusal {
   std::string message;
 };
 
-// One line beginning with a marker that ordinary text does not contain, ending in a check value and '\n'.
+// One line beginning with a marker that ordinary text does not contain, ending in a check value and
+// '\n'.
 std::string encode(const StartAnswer& answer);
 std::string encode(const StartRefusal& refusal);
 
@@ -63,8 +68,14 @@ class StartAnswerScanner {
   const std::string& noise_start() const { return noise_start_; }
 
  private:
+  std::optional<Found> take(char byte);
+  void reject_pending();
+  void add_noise(std::string_view bytes);
+
   std::string pending_;  // an unfinished line, or the tail that may begin a marker
   std::string noise_start_;
+  // Behind a rejected answer, up to the end of its line: may hold a key, so it is no noise to show.
+  bool hidden_ = false;
   std::size_t seen_ = 0;
 };
 

@@ -1,0 +1,193 @@
+// Opening and keeping a session: hello, setup, source offer and target accept, heartbeat.
+#include "base/assert.h"
+#include "base/limits.h"
+#include "wire/message_codec.h"
+
+namespace fgsync::wire {
+namespace {
+
+constexpr std::size_t kStringBytesMin = 4;  // its length
+constexpr std::size_t kIdentityBytes = 32;
+constexpr std::size_t kSourceBytesMin = 2 * kStringBytesMin + 2 + 4;
+constexpr std::size_t kAcceptedBytesMin = 2 * kStringBytesMin;
+
+// A word for people. Printable ASCII only, so that it cannot work on a terminal.
+std::string read_label(ByteReader& reader) {
+  std::string label = reader.string(limits::kLabelBytesMax);
+  const bool printable =
+      std::ranges::all_of(label, [](char byte) { return ' ' <= byte && byte <= '~'; });
+  reader.require(printable, "unprintable text");
+  return label;
+}
+
+std::string read_path(ByteReader& reader) {
+  std::string path = reader.string(limits::kPathArgumentBytesMax);
+  reader.require(!has_nul(path), "NUL in a path");
+  return path;
+}
+
+std::uint16_t read_streams(ByteReader& reader) {
+  return std::uint16_t(
+      reader.ranged(reader.u16(), 1, limits::kStreamsMax, "number of streams out of bounds"));
+}
+
+// A source's name where it lands: one component, or empty where its contents stand in the root
+// themselves.
+std::string read_optional_name(ByteReader& reader) {
+  std::string name = reader.string(limits::kNameBytesMax);
+  reader.require(name.empty() || is_valid_name(name), "name not allowed");
+  return name;
+}
+
+void write_identity(ByteWriter& writer, const DirectoryIdentity& identity) {
+  writer.bytes(identity.boot);
+  writer.u64(identity.device);
+  writer.u64(identity.inode);
+}
+
+DirectoryIdentity read_identity(ByteReader& reader) {
+  DirectoryIdentity identity;
+  std::ranges::copy(reader.bytes(identity.boot.size()), identity.boot.begin());
+  identity.device = reader.u64();
+  identity.inode = reader.u64();
+  return identity;
+}
+
+void write_source(ByteWriter& writer, const SourceDescription& source) {
+  writer.string(source.display);
+  writer.string(source.base_name);
+  writer.boolean(source.is_directory);
+  writer.boolean(source.contents_only);
+  write_list(writer, source.ancestry, write_identity);
+}
+
+SourceDescription read_source(ByteReader& reader) {
+  SourceDescription source;
+  source.display = read_path(reader);
+  source.base_name = read_optional_name(reader);
+  source.is_directory = reader.boolean();
+  source.contents_only = reader.boolean();
+  source.ancestry = read_list(reader, limits::kAncestryMax, kIdentityBytes, read_identity);
+  return source;
+}
+
+}  // namespace
+
+void write_body(ByteWriter& writer, const Hello& body) {
+  writer.u16(body.version_min);
+  writer.u16(body.version_max);
+  writer.u64(body.features);
+  writer.text(body.software, limits::kLabelBytesMax);
+}
+
+template <>
+Hello read_body<Hello>(ByteReader& reader) {
+  Hello body;
+  body.version_min = reader.u16();
+  body.version_max = reader.u16();
+  reader.require(1 <= body.version_min && body.version_min <= body.version_max,
+                 "empty range of versions");
+  body.features = reader.u64();
+  body.software = read_label(reader);
+  return body;
+}
+
+void write_body(ByteWriter& writer, const Setup& body) {
+  writer.u8(std::uint8_t(body.initiator));
+  writer.boolean(body.dry_run);
+  writer.boolean(body.make_parents);
+  writer.boolean(body.has_aes);
+  writer.u8(std::uint8_t(body.direct_io));
+  writer.u8(std::uint8_t(body.cipher));
+  writer.u16(body.streams);
+  writer.u32(body.chunk_bytes);
+  writer.u32(body.timeout_ms);
+  writer.u64(body.bandwidth_limit);
+  write_list(writer, body.sources,
+             [](ByteWriter& out, const std::string& path) { out.string(path); });
+  writer.string(body.target);
+}
+
+template <>
+Setup read_body<Setup>(ByteReader& reader) {
+  Setup body;
+  body.initiator = reader.enumerator(Role::kSender, Role::kReceiver);
+  body.dry_run = reader.boolean();
+  body.make_parents = reader.boolean();
+  body.has_aes = reader.boolean();
+  body.direct_io = reader.enumerator(DirectIo::kAuto, DirectIo::kNever);
+  body.cipher = reader.enumerator(Cipher::kAuto, Cipher::kNone);
+  body.streams = read_streams(reader);
+  body.chunk_bytes = std::uint32_t(reader.ranged(
+      reader.u32(), limits::kChunkBytesMin, limits::kChunkBytesMax, "chunk size out of bounds"));
+  reader.require(body.chunk_bytes % limits::kSlotAlignment == 0, "unaligned chunk size");
+  body.timeout_ms = reader.u32();
+  body.bandwidth_limit = reader.u64();
+  body.sources = read_list(reader, limits::kSourcesMax, kStringBytesMin, read_path);
+  body.target = read_path(reader);
+  const bool far_side_sends = body.initiator == Role::kReceiver;
+  reader.require(far_side_sends == !body.sources.empty(), "sources for the wrong role");
+  reader.require(!far_side_sends || body.target.empty(), "a target for the wrong role");
+  return body;
+}
+
+void write_body(ByteWriter& writer, const SetupReply& body) {
+  writer.u16(body.streams);
+  writer.u8(std::uint8_t(body.cipher));
+  writer.text(body.io_engine, limits::kLabelBytesMax);
+}
+
+template <>
+SetupReply read_body<SetupReply>(ByteReader& reader) {
+  SetupReply body;
+  body.streams = read_streams(reader);
+  body.cipher = reader.enumerator(Cipher::kAes128Gcm, Cipher::kNone);
+  body.io_engine = read_label(reader);
+  return body;
+}
+
+void write_body(ByteWriter& writer, const SourceOffer& body) {
+  write_list(writer, body.sources, write_source);
+}
+
+template <>
+SourceOffer read_body<SourceOffer>(ByteReader& reader) {
+  SourceOffer body;
+  body.sources = read_list(reader, limits::kSourcesMax, kSourceBytesMin, read_source);
+  reader.require(!body.sources.empty(), "no sources");
+  return body;
+}
+
+void write_body(ByteWriter& writer, const TargetAccept& body) {
+  FGSYNC_ASSERT(body.names.size() == body.displays.size());
+  writer.boolean(body.replica_of_contents);
+  writer.u32(std::uint32_t(body.names.size()));
+  for (std::size_t i = 0; i < body.names.size(); ++i) {
+    writer.string(body.names[i]);
+    writer.string(body.displays[i]);
+  }
+}
+
+template <>
+TargetAccept read_body<TargetAccept>(ByteReader& reader) {
+  TargetAccept body;
+  body.replica_of_contents = reader.boolean();
+  const std::size_t count_max = body.replica_of_contents ? 1 : limits::kSourcesMax;
+  const std::size_t count = reader.count(count_max, kAcceptedBytesMin);
+  reader.require(count > 0, "no sources");
+  for (std::size_t i = 0; i < count && reader.ok(); ++i) {
+    body.names.push_back(read_optional_name(reader));
+    body.displays.push_back(read_path(reader));
+    reader.require(body.names.back().empty() == body.replica_of_contents, "name not allowed");
+  }
+  return body;
+}
+
+void write_body(ByteWriter& writer, const Heartbeat& body) { writer.u64(body.progress); }
+
+template <>
+Heartbeat read_body<Heartbeat>(ByteReader& reader) {
+  return Heartbeat{reader.u64()};
+}
+
+}  // namespace fgsync::wire
