@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -29,9 +28,7 @@ class ByteWriter {
   void u64(std::uint64_t value) { number(value, 8); }
   void i64(std::int64_t value) { number(std::uint64_t(value), 8); }
   void boolean(bool value) { u8(value ? 1 : 0); }
-  void bytes(std::span<const std::byte> value) {
-    bytes_.insert(bytes_.end(), value.begin(), value.end());
-  }
+  void bytes(std::span<const std::byte> value);
 
   // Length (4 bytes), then the bytes, whole whatever their length: for names and paths, which mean
   // something else when cut.
@@ -48,11 +45,7 @@ class ByteWriter {
   std::vector<std::byte> take() { return std::move(bytes_); }
 
  private:
-  void number(std::uint64_t value, std::size_t width) {
-    std::array<std::byte, 8> stored;
-    store_little_endian(stored, value);
-    bytes(std::span(stored).first(width));
-  }
+  void number(std::uint64_t value, std::size_t width);
 
   std::vector<std::byte> bytes_;
 };
