@@ -1,5 +1,5 @@
-// What an entry carries besides its contents, and setting it in the right order: owner first (chown drops setuid),
-// then mode, then time.
+// What an entry carries besides its contents, and setting it in the right order: owner first (chown
+// drops setuid), then mode, then time.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct Metadata {
 // Whether this process may give files away; others keep their own owner, and that is no error.
 bool may_set_owner();
 
-// On an open file or directory.
+// On an open file or directory; what is right already costs no call.
 Status apply_metadata(io::FileSystem& files, const io::FileHandle& file, const Metadata& metadata);
 // On a symlink itself: owner and mtime.
 Status apply_symlink_metadata(io::FileSystem& files, const io::FileHandle& directory,

@@ -18,12 +18,12 @@ struct SourceIdentity {
   io::FileTime mtime;
 };
 
-// Open for reading; reads from several threads at once are fine. Everything blocks: call it inside a blocking job.
+// Open for reading; reads from several threads at once are fine. Everything blocks: call it inside
+// a blocking job.
 class SourceFile {
  public:
-  // kSourceChanged when it vanished, is no regular file any more, or differs from what the walk saw; other codes when it
-  // cannot be opened. With `direct`, direct I/O is used as that option says, where the file system offers it (and
-  // kUnsupported comes back for kAlways where it does not).
+  // kSourceChanged when it vanished, is no regular file any more, or differs from what the walk
+  // saw; other codes when it cannot be opened. Direct I/O is used as direct_io.h says.
   static Result<std::unique_ptr<SourceFile>> open(io::FileSystem& files,
                                                   const io::FileHandle& directory,
                                                   const std::string& name,
@@ -35,16 +35,19 @@ class SourceFile {
   std::uint32_t direct_alignment() const { return direct_alignment_; }
   std::uint64_t size() const { return opened_.size; }
 
-  // Exactly bytes.size() bytes at offset, through the page cache; kSourceChanged when the file has become shorter.
+  // Exactly bytes.size() bytes at offset, through the page cache (so not of a file that
+  // is_direct()); kSourceChanged when the file has become shorter.
   Status read(std::span<std::byte> bytes, std::uint64_t offset) const;
-  // After the last read: kSourceChanged when size, mtime or ctime are not what they were at opening (a write
-  // moves the ctime even where the mtime is put back).
+  // After the last read: kSourceChanged when size, mtime or ctime are not what they were at opening
+  // (a write moves the ctime even where the mtime is put back).
   Status check_unchanged() const;
 
  private:
   SourceFile(io::FileSystem& files, io::FileHandle handle, const io::FileStatus& opened,
              std::uint32_t direct_alignment)
-      : files_(files), handle_(std::move(handle)), opened_(opened),
+      : files_(files),
+        handle_(std::move(handle)),
+        opened_(opened),
         direct_alignment_(direct_alignment) {}
   io::FileSystem& files_;
   const io::FileHandle handle_;

@@ -9,17 +9,18 @@
 #include "fgsync/options.h"
 #include "fgsync/status.h"
 #include "io/file_system.h"
+#include "storage/direct_io.h"
 #include "storage/directory_tree.h"
 #include "storage/metadata.h"
 
 namespace fgsync::storage {
 
-// Writes at different offsets may come from several threads; the rest from one at a time. Everything but the
-// queries blocks. Destroying it before publish() removes the staging name.
+// Writes at different offsets may come from several threads; the rest from one at a time.
+// Everything but the queries blocks. Destroying it before publish() removes the staging name.
 class StagedFile {
  public:
-  // Creates it, reserves room for `size` bytes, and opens it for direct I/O as asked: kAuto where the file system
-  // offers it and the size is worth it (kDirectIoFileBytesMin), kAlways or kUnsupported.
+  // Creates it, reserves room for `size` bytes where that is worth a call, and opens it for direct
+  // I/O as direct_io.h says. A name that exists is kIoError (EEXIST).
   static Result<std::unique_ptr<StagedFile>> create(io::FileSystem& files,
                                                     DirectoryReference staging, std::string name,
                                                     std::uint64_t size, DirectIo direct);
@@ -28,11 +29,11 @@ class StagedFile {
   StagedFile& operator=(const StagedFile&) = delete;
 
   const io::FileHandle& handle() const { return handle_; }
-  // Multiples of this for offset, length and memory of direct writes; 0 without direct I/O. A direct write of the
-  // file's unaligned tail is rounded up; finish() cuts the file to its size.
+  // Multiples of this for offset, length and memory of direct writes; 0 without direct I/O. A
+  // direct write of the file's unaligned tail is rounded up; finish() cuts the file to its size.
   std::uint32_t direct_alignment() const { return direct_alignment_; }
 
-  // Through the page cache.
+  // Through the page cache, so not with direct I/O.
   Status write(std::span<const std::byte> bytes, std::uint64_t offset);
   // Exact size, then owner, mode, mtime.
   Status finish(const Metadata& metadata);
@@ -43,8 +44,12 @@ class StagedFile {
  private:
   StagedFile(io::FileSystem& files, DirectoryReference staging, std::string name,
              io::FileHandle handle, std::uint64_t size, std::uint32_t direct_alignment)
-      : files_(files), staging_(std::move(staging)), name_(std::move(name)),
-        handle_(std::move(handle)), size_(size), direct_alignment_(direct_alignment) {}
+      : files_(files),
+        staging_(std::move(staging)),
+        name_(std::move(name)),
+        handle_(std::move(handle)),
+        size_(size),
+        direct_alignment_(direct_alignment) {}
   io::FileSystem& files_;
   const DirectoryReference staging_;
   const std::string name_;
@@ -53,8 +58,5 @@ class StagedFile {
   const std::uint32_t direct_alignment_;
   bool published_ = false;
 };
-
-// Below this direct I/O saves too little cache to pay for its waits.
-inline constexpr std::uint64_t kDirectIoFileBytesMin = 16u << 20;
 
 }  // namespace fgsync::storage

@@ -1,0 +1,60 @@
+#include "storage/direct_io.h"
+
+#include <cerrno>
+#include <utility>
+
+namespace fgsync::storage {
+namespace {
+
+bool is_wanted(std::uint64_t size, DirectIo direct) {
+  switch (direct) {
+    case DirectIo::kAuto:
+      return size >= kDirectIoFileBytesMin;
+    case DirectIo::kAlways:
+      return size > limits::kPackedFileBytesMax;
+    case DirectIo::kNever:
+      return false;
+  }
+  return false;
+}
+
+// Without a file where direct I/O is not offered; nothing is left behind then.
+Result<OpenedFile> open_direct(io::FileSystem& files, const io::FileHandle& base,
+                               const std::string& name, OpenPurpose purpose) {
+  const bool creates = purpose == OpenPurpose::kCreate;
+  auto handle = files.open_file(base, name,
+                                creates ? io::OpenMode::kCreateDirect : io::OpenMode::kReadDirect);
+  if (!handle.ok()) {
+    // open(2): the file system does not support the O_DIRECT flag.
+    if (handle.status().system_errno() == EINVAL) return OpenedFile();
+    return handle.status();
+  }
+  auto status = files.stat(*handle);
+  const std::uint32_t alignment = status.ok() ? status->direct_alignment : 0;
+  if (alignment != 0 && alignment <= limits::kSlotAlignment) {
+    return OpenedFile{std::move(*handle), alignment};
+  }
+  if (creates) FGSYNC_RETURN_IF_ERROR(files.unlink(base, name));
+  if (!status.ok()) return status.status();
+  return OpenedFile();
+}
+
+}  // namespace
+
+Result<OpenedFile> open_for(io::FileSystem& files, const io::FileHandle& base,
+                            const std::string& name, OpenPurpose purpose, std::uint64_t size,
+                            DirectIo direct) {
+  if (is_wanted(size, direct)) {
+    auto opened = open_direct(files, base, name, purpose);
+    if (!opened.ok() || opened->handle) return opened;
+    if (direct == DirectIo::kAlways) {
+      return Status(ErrorCode::kUnsupported, "opening: no direct I/O on this file system");
+    }
+  }
+  const bool creates = purpose == OpenPurpose::kCreate;
+  auto handle = files.open_file(base, name, creates ? io::OpenMode::kCreate : io::OpenMode::kRead);
+  if (!handle.ok()) return handle.status();
+  return OpenedFile{std::move(*handle), 0};
+}
+
+}  // namespace fgsync::storage
