@@ -155,6 +155,8 @@ class FileSystem {
   virtual Status unlink(const FileHandle& base, const std::string& name) = 0;
   virtual Status remove_directory(const FileHandle& base, const std::string& name) = 0;
 
+  // Whether this process may give files away; others keep their own owner, and that is no error.
+  virtual bool may_set_owner() = 0;
   virtual Status set_mode(const FileHandle& file, std::uint32_t mode) = 0;
   virtual Status set_owner(const FileHandle& file, std::uint32_t uid, std::uint32_t gid) = 0;
   virtual Status set_mtime(const FileHandle& file, FileTime mtime) = 0;

@@ -1,77 +1,27 @@
 #include "io/posix_file_system.h"
 
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
-#include <cstring>
 
 #include "base/assert.h"
 #include "io/posix_directory_reader.h"
 #include "io/posix_file_status.h"
+#include "io/posix_open.h"
 
 namespace fgsync::io {
 namespace {
-
-// Calls until it is no longer interrupted; -1 with errno on failure.
-template <typename Call>
-auto uninterrupted(Call call) {
-  auto result = call();
-  while (result < 0 && errno == EINTR) result = call();
-  return result;
-}
 
 template <typename Call>
 Status completed(std::string_view doing, Call call) {
   if (uninterrupted(call) < 0) return Status::from_errno(errno, doing);
   return Status();
-}
-
-int open_with_resolve(int base, const char* name, int flags, mode_t mode, std::uint64_t resolve) {
-  open_how how{};
-  how.flags = static_cast<std::uint64_t>(flags);
-  how.mode = (flags & O_CREAT) != 0 ? mode : 0;
-  how.resolve = resolve;
-  return static_cast<int>(::syscall(SYS_openat2, base, name, &how, sizeof how));
-}
-
-// Linux 5.6 has openat2; seccomp profiles older than it answer EPERM in its place.
-bool has_openat2() {
-  static const bool available = [] {
-    const int descriptor =
-        open_with_resolve(AT_FDCWD, "/", O_PATH | O_CLOEXEC, 0, RESOLVE_NO_SYMLINKS);
-    if (descriptor >= 0) ::close(descriptor);
-    return descriptor >= 0;
-  }();
-  return available;
-}
-
-// One component below `base`, never through a symlink; -1 with errno. For a single component
-// O_NOFOLLOW says nearly the same, so that little is lost where openat2 is missing.
-int open_beneath(const FileHandle& base, const std::string& name, int flags, mode_t mode) {
-  FGSYNC_ASSERT(is_single_component(name));
-  flags |= O_CLOEXEC | O_NOFOLLOW;
-  if (!has_openat2()) {
-    return uninterrupted([&] { return ::openat(base.descriptor(), name.c_str(), flags, mode); });
-  }
-  // EAGAIN: a rename raced with the lookup. Also what O_NONBLOCK gives for a file under a lease,
-  // hence the bound.
-  constexpr int kAttemptsMax = 100;
-  constexpr std::uint64_t kResolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
-  int descriptor = -1;
-  for (int attempt = 0; attempt < kAttemptsMax; ++attempt) {
-    descriptor = uninterrupted(
-        [&] { return open_with_resolve(base.descriptor(), name.c_str(), flags, mode, kResolve); });
-    if (descriptor >= 0 || errno != EAGAIN) break;
-  }
-  return descriptor;
 }
 
 class PosixFileSystem : public FileSystem {
@@ -108,6 +58,7 @@ class PosixFileSystem : public FileSystem {
   Status unlink(const FileHandle& base, const std::string& name) override;
   Status remove_directory(const FileHandle& base, const std::string& name) override;
 
+  bool may_set_owner() override { return ::geteuid() == 0; }
   Status set_mode(const FileHandle& file, std::uint32_t mode) override;
   Status set_owner(const FileHandle& file, std::uint32_t uid, std::uint32_t gid) override;
   Status set_mtime(const FileHandle& file, FileTime mtime) override;
@@ -153,7 +104,7 @@ Result<std::string> PosixFileSystem::resolve_path(const std::string& path) {
 
 Result<FileHandle> PosixFileSystem::open_directory(const FileHandle& base,
                                                    const std::string& name) {
-  const int descriptor = open_beneath(base, name, O_RDONLY | O_DIRECTORY, 0);
+  const int descriptor = open_beneath(base.descriptor(), name, O_RDONLY | O_DIRECTORY, 0);
   if (descriptor < 0) return Status::from_errno(errno, "opening");
   return FileHandle(this, descriptor);
 }
@@ -178,7 +129,8 @@ Result<FileHandle> PosixFileSystem::open_file(const FileHandle& base, const std:
 // has no asynchronous path.
 Result<FileHandle> PosixFileSystem::open_existing(const FileHandle& base, const std::string& name,
                                                   int direct) {
-  const int descriptor = open_beneath(base, name, O_RDONLY | O_NONBLOCK | O_NOCTTY | direct, 0);
+  const int descriptor =
+      open_beneath(base.descriptor(), name, O_RDONLY | O_NONBLOCK | O_NOCTTY | direct, 0);
   if (descriptor < 0) return Status::from_errno(errno, "opening");
   FileHandle file(this, descriptor);
   struct stat status;
@@ -196,8 +148,8 @@ Result<FileHandle> PosixFileSystem::open_existing(const FileHandle& base, const 
 // the flag.
 Result<FileHandle> PosixFileSystem::create(const FileHandle& base, const std::string& name,
                                            int direct) {
-  const int descriptor =
-      open_beneath(base, name, O_RDWR | O_CREAT | O_EXCL | O_NOCTTY, S_IRUSR | S_IWUSR);
+  const int descriptor = open_beneath(base.descriptor(), name, O_RDWR | O_CREAT | O_EXCL | O_NOCTTY,
+                                      S_IRUSR | S_IWUSR);
   if (descriptor < 0) return Status::from_errno(errno, "creating");
   FileHandle file(this, descriptor);
   if (direct != 0 && ::fcntl(descriptor, F_SETFL, direct) != 0) {

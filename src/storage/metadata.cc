@@ -1,7 +1,5 @@
 #include "storage/metadata.h"
 
-#include <unistd.h>
-
 namespace fgsync::storage {
 namespace {
 
@@ -31,7 +29,7 @@ template <typename Target>
 Result<bool> bring_in_line(const Target& target, const io::FileStatus& present,
                            const Metadata& wanted, bool with_mtime) {
   bool changed = false;
-  if (may_set_owner() && (present.uid != wanted.uid || present.gid != wanted.gid)) {
+  if (target.files.may_set_owner() && (present.uid != wanted.uid || present.gid != wanted.gid)) {
     FGSYNC_RETURN_IF_ERROR(target.set_owner(wanted.uid, wanted.gid));
     changed = true;
   }
@@ -49,8 +47,6 @@ Result<bool> bring_in_line(const Target& target, const io::FileStatus& present,
 
 }  // namespace
 
-bool may_set_owner() { return ::geteuid() == 0; }
-
 Status apply_metadata(io::FileSystem& files, const io::FileHandle& file, const Metadata& metadata) {
   auto present = files.stat(file);
   if (!present.ok()) return present.status();
@@ -59,7 +55,7 @@ Status apply_metadata(io::FileSystem& files, const io::FileHandle& file, const M
 
 Status apply_symlink_metadata(io::FileSystem& files, const io::FileHandle& directory,
                               const std::string& name, const Metadata& metadata) {
-  if (may_set_owner()) {
+  if (files.may_set_owner()) {
     FGSYNC_RETURN_IF_ERROR(files.set_owner_at(directory, name, metadata.uid, metadata.gid));
   }
   return files.set_mtime_at(directory, name, metadata.mtime);

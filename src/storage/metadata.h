@@ -1,5 +1,5 @@
 // What an entry carries besides its contents, and setting it in the right order: owner first (chown
-// drops setuid), then mode, then time.
+// drops setuid), then mode, then time. The owner only where FileSystem::may_set_owner().
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,6 @@ struct Metadata {
   std::uint32_t gid = 0;
   io::FileTime mtime;
 };
-
-// Whether this process may give files away; others keep their own owner, and that is no error.
-bool may_set_owner();
 
 // On an open file or directory; what is right already costs no call.
 Status apply_metadata(io::FileSystem& files, const io::FileHandle& file, const Metadata& metadata);
