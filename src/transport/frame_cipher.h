@@ -1,7 +1,7 @@
-// Seals and opens frames of one stream in one direction: AEAD, the frame's prefix and header as associated data,
-// a counter as nonce (so frames can't be replayed, dropped or reordered unnoticed), and a fresh key after a bounded
-// number of bytes. Payloads are worked on in place and in pieces, so that each piece is still in the cache when
-// it is sent or after it came.
+// Seals and opens frames of one stream in one direction: AEAD, the frame's prefix and header as
+// associated data, a counter as nonce (so frames can't be replayed, dropped or reordered
+// unnoticed), and a fresh key after a bounded number of bytes. Payloads are worked on in place and
+// in pieces, so that each piece is still in the cache when it is sent or after it came.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,8 @@
 namespace fgsync::transport {
 
 inline constexpr std::size_t kTagBytes = 16;
-// RFC 8446 section 5.5 allows 2^24.5 full records (362 GiB) under one AES-GCM key; we stay well below.
+// RFC 8446 section 5.5 allows 2^24.5 full records (362 GiB) under one AES-GCM key; we stay well
+// below.
 inline constexpr std::uint64_t kBytesPerKey = std::uint64_t{64} << 30;
 
 // Not thread-safe: one stream's one direction, on its worker.
@@ -27,8 +28,8 @@ class FrameCipher {
                                                      std::uint64_t bytes_per_key = kBytesPerKey);
   virtual ~FrameCipher() = default;
 
-  // One frame: begin, then pieces of its payload in order, then its tag. Sealing and opening are not mixed
-  // on one object.
+  // One frame: begin, then pieces of its payload in order, then its tag. Sealing and opening are
+  // not mixed on one object.
   virtual Status begin_seal(std::span<const std::byte> associated) = 0;
   virtual Status seal(std::span<std::byte> piece) = 0;
   virtual Status finish_seal(std::span<std::byte, kTagBytes> tag) = 0;

@@ -1,6 +1,11 @@
-// The keys of a session. TLS 1.3 on the control connection authenticates both sides and agrees on one secret
-// (exported, RFC 8446 section 7.5); everything the data connections use is derived from it with HKDF-Expand
-// (RFC 5869) under labels that keep stream, direction and generation apart, as QUIC and DTLS-SRTP do.
+// The keys of a session. TLS 1.3 on the control connection authenticates both sides and agrees on
+// one secret (exported, RFC 8446 section 7.5); everything the data connections use is derived from
+// it with HKDF-Expand (RFC 5869) under labels that keep stream, direction and generation apart, as
+// QUIC and DTLS-SRTP do.
+//
+// The `info` of an expansion is: the label, a zero byte, stream (2 bytes, little-endian), direction
+// (1), generation (4, little-endian). Labels: "fgsync frame key" (32 bytes), "fgsync frame nonce"
+// (12), "fgsync join key" (32; stream and generation are 0).
 #pragma once
 
 #include <array>
@@ -29,13 +34,17 @@ class SessionSecret {
 
   // Key and nonce base for frames of one stream, direction and generation.
   struct FrameKey {
+    FrameKey() = default;
+    FrameKey(const FrameKey& other) = default;
+    FrameKey& operator=(const FrameKey& other) = default;
+    ~FrameKey();                        // wipes it
     std::array<std::byte, 32> key{};    // the first 16 bytes for AES-128
     std::array<std::byte, 12> nonce{};  // the frame counter is XORed into its last 8 bytes
   };
   FrameKey frame_key(std::uint16_t stream, Direction direction, std::uint32_t generation) const;
 
-  // MAC (HMAC-SHA-256) under the join key over a preamble: `from` says who makes it, so that neither can be
-  // reflected.
+  // MAC (HMAC-SHA-256) under the join key over a preamble: `from` says who makes it, so that
+  // neither can be reflected.
   Mac join_mac(std::span<const std::byte> preamble, Direction from) const;
 
  private:
@@ -48,7 +57,8 @@ void wipe(std::span<std::byte> secret);
 
 // Whether the processor has AES instructions; without them ChaCha20-Poly1305 is faster.
 bool processor_has_aes();
-// The cipher for `asked` between two sides: kAuto becomes AES-128-GCM where both have AES, else ChaCha20-Poly1305.
+// The cipher for `asked` between two sides: kAuto becomes AES-128-GCM where both have AES, else
+// ChaCha20-Poly1305.
 Cipher choose_cipher(Cipher asked, bool ours_has_aes, bool theirs_has_aes);
 const char* cipher_name(Cipher cipher);  // as on the command line
 

@@ -1,5 +1,5 @@
-// Busy time and bytes per stage, counted where the work is done. Thread-safe and cheap enough to be always on: two
-// clock readings and two relaxed additions per piece of work.
+// Busy time and bytes per stage, counted where the work is done. Thread-safe and cheap enough to be
+// always on: two clock readings and two relaxed additions per piece of work.
 #pragma once
 
 #include <array>

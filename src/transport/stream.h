@@ -1,5 +1,6 @@
-// The stream seam: one ordered connection that carries frames of a data road, or messages of a control road. What is
-// above it does not know whether TCP, memory or (later) a queue pair is below.
+// The stream seam: one ordered connection that carries frames of a data road, or messages of a
+// control road. What is above it does not know whether TCP, memory or (later) a queue pair is
+// below.
 #pragma once
 
 #include <array>
@@ -23,8 +24,9 @@ struct ReceivedFrame {
   Buffer payload;
 };
 
-// A data stream. Several coroutines may send, one may receive; all on the worker that owns it. After a failure
-// every further call fails. Sealing and opening, where there is a cipher, happen inside.
+// A data stream. Several coroutines may send, one may receive; all on the worker that owns it.
+// After a failure every further call fails. Sealing and opening, where there is a cipher, happen
+// inside.
 class Stream {
  public:
   virtual ~Stream() = default;
@@ -39,8 +41,8 @@ class Stream {
   virtual std::uint64_t wire_bytes() const = 0;
 };
 
-// A control stream: whole messages of at most limits::kControlMessageBytesMax. One coroutine sends, one receives, on
-// the control worker.
+// A control stream: whole messages of at most limits::kControlMessageBytesMax. One coroutine sends,
+// one receives, on the control worker.
 class ControlStream {
  public:
   virtual ~ControlStream() = default;

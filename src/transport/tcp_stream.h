@@ -1,5 +1,6 @@
-// A data stream over TCP. On the wire a frame is: length of the payload (4 bytes, little-endian), the frame header,
-// the payload, and, where there is a cipher, the tag. The associated data is length and header.
+// A data stream over TCP. On the wire a frame is: length of the payload (4 bytes, little-endian),
+// the frame header, the payload, and, where there is a cipher, the tag. The associated data is
+// length and header.
 #pragma once
 
 #include <memory>
@@ -17,7 +18,8 @@ struct TcpStreamParts {
   std::unique_ptr<FrameCipher> opener;
 };
 
-// Works on `io`'s worker; `pool` gives the receive buffers; `meter` counts send, receive, encrypt, decrypt.
+// Works on `io`'s worker; `pool` gives the receive buffers; `meter` counts send, receive, encrypt,
+// decrypt.
 std::unique_ptr<Stream> make_tcp_stream(io::Io& io, TcpStreamParts parts, BufferPool& pool,
                                         StageMeter& meter);
 
