@@ -269,13 +269,16 @@ def registered(tree):
         if file.name == "CMakeLists.txt":
             for line, _ in file.find(r"\bGLOB(?:_RECURSE)?\b"):
                 yield file, line, "name the files, so that a forgotten one is noticed"
+            parent, own = os.path.split(file.folder)
+            if own and not any(word.split("/")[-1] == own for word in nearest_list(tree, parent)):
+                yield file, 1, "no CMakeLists.txt above adds this folder"
             continue
         is_test = file.path.startswith("tests/") and file.name.endswith(("_test.cc", "_fuzz.cc"))
         is_source = file.path.startswith(("src/", "tools/", "bench/")) and file.name.endswith(".cc")
         is_scenario = file.path.startswith("tests/end_to_end/") and not file.cpp
         if is_test or is_source or is_scenario:
             words = nearest_list(tree, file.folder)
-            named = any(word == file.name or word.endswith("/" + file.name) for word in words)
+            named = any(word.split("/")[-1] == file.name for word in words)
             if is_test and file.name.endswith("_fuzz.cc") or is_scenario:
                 named = named or os.path.splitext(file.name)[0] in words
             if is_scenario and not file.executable:
@@ -285,11 +288,11 @@ def registered(tree):
 
 
 def nearest_list(tree, folder):
-    while folder:
-        if f"{folder}/CMakeLists.txt" in tree.by_path:
-            return cmake_words(tree.by_path[f"{folder}/CMakeLists.txt"].text)
+    """The words of the CMakeLists.txt in this folder, or in the nearest one above."""
+    while os.path.join(folder, "CMakeLists.txt") not in tree.by_path and folder:
         folder = os.path.dirname(folder)
-    return []
+    list_file = tree.by_path.get(os.path.join(folder, "CMakeLists.txt"))
+    return cmake_words(list_file.text) if list_file else []
 
 
 def used_by_sibling(tree, file):
