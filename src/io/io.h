@@ -9,6 +9,7 @@
 
 #include <sys/uio.h>
 
+#include <array>
 #include <chrono>
 #include <coroutine>
 #include <cstddef>
@@ -34,6 +35,11 @@ class Environment {
   virtual TimePoint now() = 0;
   virtual std::chrono::system_clock::time_point wall_clock() = 0;
   virtual void random_bytes(std::span<std::byte> bytes) = 0;  // fit for keys
+  // The same for everything on one running kernel (its boot id), another one elsewhere and after a reboot.
+  virtual std::array<std::byte, 16> host_identity() = 0;
+  // User and system seconds of this process so far, and its peak memory.
+  virtual double cpu_seconds() = 0;
+  virtual std::uint64_t peak_memory_bytes() = 0;
   virtual FileSystem& files() = 0;
   virtual Network& network() = 0;
 };
@@ -74,6 +80,7 @@ struct Operation {
 
   // The engine's own.
   std::uint64_t transferred = 0;
+  std::size_t timer_index = 0;
   Operation* next = nullptr;
   bool in_flight = false;
 };
