@@ -17,8 +17,8 @@ sys.dont_write_bytecode = True  # nothing is left behind in the source tree
 from tidy_source import Tree, closing, cmake_words, functions
 from tidy_tables import (ACTING_HEADERS, BANNED, CLOCK_OR_THREAD, EMPTY_CLASS, EMPTY_FILE, EMPTY_FUNCTION, ENTRY_LAYERS,
                          EXEMPT, FILE_LINES, FUNCTION_LINES, KERNEL_CALL, KERNEL_CALL_ALLOWED, KERNEL_VALUE_HEADERS,
-                         LAYERS, LIBRARIES, LINE_COLUMNS, LONG_FILES, LONG_FUNCTIONS, SCRIPT_COLUMNS, THIRD_PARTY,
-                         VALUE_HEADERS)
+                         LAYERS, LIBRARIES, LINE_COLUMNS, LONG_FILES, LONG_FUNCTIONS, SCRIPT_COLUMNS, SYSTEM_FOLDERS,
+                         THIRD_PARTY, VALUE_HEADERS)
 
 RULES = {}
 
@@ -101,7 +101,7 @@ def third_party(tree):
                         yield file, line, f"{name} belongs to {', '.join(places)}"
                     break
             else:
-                if angled and "/" in name and not name.startswith(("sys/", "linux/", "asm/", "netinet/", "net/", "arpa/")):
+                if angled and "/" in name and not name.startswith(SYSTEM_FOLDERS):
                     yield file, line, f"{name}: which library is this? add it to the table"
 
 

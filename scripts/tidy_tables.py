@@ -31,6 +31,8 @@ THIRD_PARTY = {
     "benchmark/*": ["bench/*"],
     "seccomp.h": ["tests/*"],
 }
+# What an angled include with a slash may begin with and be the system's own.
+SYSTEM_FOLDERS = ("sys/", "linux/", "asm/", "netinet/", "net/", "arpa/")
 LIBRARIES = {
     "PkgConfig::XXHASH": ["wire"],
     "PkgConfig::LIBURING": ["io"],
