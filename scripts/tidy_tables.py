@@ -22,7 +22,7 @@ THIRD_PARTY = {
     "xxhash.h": ["src/wire/checksum.cc", "tests/*"],
     "liburing*": ["src/io/uring_io*"],
     "openssl/*": ["src/transport/session_secret.cc", "src/transport/frame_cipher.cc",
-                  "src/transport/tls_control_stream.cc", "src/transport/openssl_status.cc", "tests/*"],
+                  "src/transport/tls_*", "src/transport/openssl_status.cc", "tests/*"],
     "infiniband/*": ["src/transport/rdma_*", "tests/transport/rdma_*"],
     "CLI/*": ["tools/*"],
     "nlohmann/*": ["tools/*", "tests/*"],
