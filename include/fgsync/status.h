@@ -27,7 +27,8 @@ enum class ErrorCode : std::uint8_t {
   kProtocolError,      // the peer sent something that the protocol does not allow
   kVersionMismatch,    // no protocol version in common
   kUnauthenticated,    // the peer could not prove that it is the peer
-  kRefused,            // policy: a public address, a mapping of a tree into itself
+  kUnusable,           // source or target cannot be used as asked: missing, wrong kind, into itself
+  kRefused,            // policy: a public address
   kConnectionFailed,   // the connection could not be made
   kConnectionLost,     // the connection broke
   kConnectTimeout,     // the connection was not made in time

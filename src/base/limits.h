@@ -63,7 +63,7 @@ inline constexpr std::size_t kNoteBatchEntries = 64;
 
 // The line by which a started far side announces itself is looked for in at most this much noise.
 inline constexpr std::size_t kStartNoiseBytesMax = 1 * kMiB;
-// The request line and the answer line. An escaped refusal text is up to three times kErrorTextBytesMax.
+// The request line and the answer line: an escaped refusal is up to three times kErrorTextBytesMax.
 inline constexpr std::size_t kStartRequestBytesMax = 4 * kKiB;
 inline constexpr std::size_t kStartAnswerBytesMax = 16 * kKiB;
 
