@@ -296,20 +296,22 @@ Status PosixFileSystem::set_owner(const FileHandle& file, std::uint32_t uid, std
   return completed(kSettingOwner, [&] { return ::fchown(file.descriptor(), uid, gid); });
 }
 
-// Access time untouched. Nanoseconds out of range are refused here, as the kernel gives two such
-// values a meaning.
-Status set_mtime_of(int base, const char* name, int flags, FileTime mtime) {
+// Leaves the access time alone. Nanoseconds out of range are refused here, as the kernel gives two
+// such values a meaning of their own.
+template <typename SetTimes>
+Status set_mtime_by(SetTimes set_times, FileTime mtime) {
   constexpr std::uint32_t kNanosecondsMax = 999'999'999;
   if (mtime.nanoseconds > kNanosecondsMax) return Status::from_errno(EINVAL, kSettingMtime);
   timespec times[2] = {};
   times[0].tv_nsec = UTIME_OMIT;
   times[1].tv_sec = mtime.seconds;
   times[1].tv_nsec = mtime.nanoseconds;
-  return completed(kSettingMtime, [&] { return ::utimensat(base, name, times, flags); });
+  return completed(kSettingMtime, [&] { return set_times(times); });
 }
 
 Status PosixFileSystem::set_mtime(const FileHandle& file, FileTime mtime) {
-  return set_mtime_of(file.descriptor(), nullptr, 0, mtime);
+  return set_mtime_by([&](const timespec* times) { return ::futimens(file.descriptor(), times); },
+                      mtime);
 }
 
 Status PosixFileSystem::set_mode_at(const FileHandle& base, const std::string& name,
@@ -331,7 +333,11 @@ Status PosixFileSystem::set_owner_at(const FileHandle& base, const std::string& 
 Status PosixFileSystem::set_mtime_at(const FileHandle& base, const std::string& name,
                                      FileTime mtime) {
   FGSYNC_ASSERT(is_single_component(name));
-  return set_mtime_of(base.descriptor(), name.c_str(), AT_SYMLINK_NOFOLLOW, mtime);
+  return set_mtime_by(
+      [&](const timespec* times) {
+        return ::utimensat(base.descriptor(), name.c_str(), times, AT_SYMLINK_NOFOLLOW);
+      },
+      mtime);
 }
 
 // flock(2): on NFS it becomes a byte-range lock, which a directory (never open for writing) answers
