@@ -21,16 +21,32 @@ class Task;
 
 namespace internal {
 
+// A task on its first stretch: between being awaited and its first suspension. One that ends there lets the awaiting
+// coroutine go on by returning to it. Handing over to it instead (symmetric transfer) would need a tail call, and the
+// compiler makes none without optimization or under a sanitizer: a loop over tasks that do not suspend would
+// then use up the stack.
+struct FirstStretch {
+  void* task;
+  FirstStretch* outer;
+  bool ended = false;
+};
+inline constinit thread_local FirstStretch* innermost_first_stretch = nullptr;
+
 struct FinalAwaiter {
   bool await_ready() const noexcept { return false; }
   template <typename Promise>
   std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> finished) const noexcept {
-    return finished.promise().continuation;
+    FirstStretch* const stretch = innermost_first_stretch;
+    if (stretch == nullptr || stretch->task != finished.address()) {
+      return finished.promise().continuation;
+    }
+    stretch->ended = true;
+    return std::noop_coroutine();
   }
   void await_resume() const noexcept {}
 };
 
-struct PromiseBase {
+struct PromiseCommon {
   std::coroutine_handle<> continuation = std::noop_coroutine();
   std::suspend_always initial_suspend() const noexcept { return {}; }
   FinalAwaiter final_suspend() const noexcept { return {}; }
@@ -38,7 +54,7 @@ struct PromiseBase {
 };
 
 template <typename T>
-struct Promise : PromiseBase {
+struct Promise : PromiseCommon {
   std::optional<T> value;
   Task<T> get_return_object();
   void return_value(T result) { value.emplace(std::move(result)); }
@@ -46,7 +62,7 @@ struct Promise : PromiseBase {
 };
 
 template <>
-struct Promise<void> : PromiseBase {
+struct Promise<void> : PromiseCommon {
   Task<void> get_return_object();
   void return_void() const noexcept {}
   void take() const noexcept {}
@@ -70,9 +86,14 @@ class [[nodiscard]] Task {
   struct Awaiter {
     Handle handle;
     bool await_ready() const noexcept { return false; }
-    std::coroutine_handle<> await_suspend(std::coroutine_handle<> awaiting) const noexcept {
+    // False: it has ended already. Otherwise it may be running on another worker by now, and this awaiter be gone.
+    bool await_suspend(std::coroutine_handle<> awaiting) const noexcept {
       handle.promise().continuation = awaiting;
-      return handle;
+      internal::FirstStretch stretch{handle.address(), internal::innermost_first_stretch};
+      internal::innermost_first_stretch = &stretch;
+      handle.resume();
+      internal::innermost_first_stretch = stretch.outer;
+      return !stretch.ended;
     }
     T await_resume() const { return handle.promise().take(); }
   };
