@@ -13,6 +13,7 @@ Status connection_failure(const Status& failure, bool expired, const io::SocketA
   if (expired || failure.code() == ErrorCode::kTimeout) {
     return Status(ErrorCode::kConnectTimeout, doing + ": no answer in time");
   }
+  if (failure.code() == ErrorCode::kConnectionFailed) return failure;  // says all that by itself
   const ErrorCode code = failure.code() == ErrorCode::kUnauthenticated
                              ? ErrorCode::kUnauthenticated
                              : ErrorCode::kConnectionFailed;

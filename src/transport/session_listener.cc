@@ -70,7 +70,6 @@ io::Task<void> SessionListener::State::accept_connections() {
       continue;
     }
     if (unproven.size() >= kUnprovenMax) continue;
-    io.environment().network().prepare_accepted(*accepted);
     const auto connection = unproven.emplace(unproven.end(), std::move(*accepted));
     tasks.spawn(io, prove(connection));
   }
