@@ -14,10 +14,10 @@ constexpr std::size_t kMessageTypes = std::variant_size_v<Message>;
 
 // By position in Message, for messages to people.
 constexpr std::array<std::string_view, kMessageTypes> kMessageNames = {
-    "hello",    "setup",        "setup reply", "source offer", "target accept",
-    "manifest", "manifest end", "plan",        "file end",     "settled entries",
-    "summary",  "errors",       "notes",       "heartbeat",    "abort"};
-static_assert(std::is_same_v<std::variant_alternative_t<14, Message>, Abort>);
+    "hello",        "setup",     "setup reply", "source offer",    "target accept", "manifest",
+    "manifest end", "plan",      "file end",    "settled entries", "summary",       "errors",
+    "notes",        "heartbeat", "abort",       "data end"};
+static_assert(std::is_same_v<std::variant_alternative_t<15, Message>, DataEnd>);
 
 // Reads the body of the alternative at `index`.
 template <std::size_t... kIndexes>

@@ -163,7 +163,8 @@ struct SettledBatch {
   std::vector<EntrySettled> entries;
 };
 
-// Figures and errors of one side; the sender's also says that every frame has been sent.
+// Figures of one side. The receiver's says that everything is settled, published and durable; the
+// sender's, the last message of a session, that both digests agree.
 struct Summary {
   SideFigures figures;
   FileFigures files;
@@ -191,10 +192,13 @@ struct Abort {
   ErrorEntry error;
 };
 
+// Sender: every frame is on its way and every FileEnd has been said.
+struct DataEnd {};
+
 // The wire's type byte is one plus the position here: append, never reorder.
 using Message = std::variant<Hello, Setup, SetupReply, SourceOffer, TargetAccept, ManifestBatch,
                              ManifestEnd, PlanBatch, FileEnd, SettledBatch, Summary, ErrorBatch,
-                             NoteBatch, Heartbeat, Abort>;
+                             NoteBatch, Heartbeat, Abort, DataEnd>;
 
 // The caller keeps batches within their limits (asserted), and then the message is within
 // limits::kControlMessageBytesMax. Setup, SourceOffer and TargetAccept alone can go past it, with

@@ -25,6 +25,7 @@ void write_body(ByteWriter& writer, const ErrorBatch& body);
 void write_body(ByteWriter& writer, const NoteBatch& body);
 void write_body(ByteWriter& writer, const Heartbeat& body);
 void write_body(ByteWriter& writer, const Abort& body);
+void write_body(ByteWriter& writer, const DataEnd& body);
 
 template <typename Body>
 Body read_body(ByteReader& reader);
@@ -58,6 +59,8 @@ template <>
 Heartbeat read_body<Heartbeat>(ByteReader& reader);
 template <>
 Abort read_body<Abort>(ByteReader& reader);
+template <>
+DataEnd read_body<DataEnd>(ByteReader& reader);
 
 // A count (4 bytes), then the elements, each by `write_element(writer, element)`.
 template <typename Element, typename WriteElement>

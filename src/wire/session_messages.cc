@@ -183,6 +183,13 @@ TargetAccept read_body<TargetAccept>(ByteReader& reader) {
   return body;
 }
 
+void write_body(ByteWriter& /*writer*/, const DataEnd& /*body*/) {}
+
+template <>
+DataEnd read_body<DataEnd>(ByteReader& /*reader*/) {
+  return {};
+}
+
 void write_body(ByteWriter& writer, const Heartbeat& body) { writer.u64(body.progress); }
 
 template <>
