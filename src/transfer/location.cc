@@ -129,7 +129,7 @@ Result<Location> parse_location(const std::string& text) {
   if (text.front() == '@' || (!location->user.empty() && !is_safe_user(location->user))) {
     return mistake(text, "this cannot be the name of a user; a local path is written ./" + text);
   }
-  if (location->path.empty()) location->path = ".";
+  if (location->path.empty()) location->path.push_back('.');
   return location;
 }
 
