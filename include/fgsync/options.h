@@ -1,5 +1,5 @@
-// What a run is asked to do: plain values, defaults as the manual states them. `tools/` fills them from
-// the command line; the library checks them again where they matter.
+// What a run is asked to do: plain values, defaults as the manual states them. `tools/` fills them
+// from the command line; the library checks them again where they matter.
 #pragma once
 
 #include <chrono>
@@ -20,17 +20,17 @@ enum class AddressFamily : std::uint8_t { kAny, kIpv4, kIpv6 };
 
 // Where a tree is: on this host, or below a path of another one that is reached over ssh.
 struct Location {
-  std::string user;            // empty: whatever the remote shell chooses
-  std::string host;            // empty: this host; an IPv6 literal stands here without its brackets
-  std::string path;            // as typed, trailing slash included; remote and relative: below the home
+  std::string user;  // empty: whatever the remote shell chooses
+  std::string host;  // empty: this host; an IPv6 literal stands here without its brackets
+  std::string path;  // as typed, trailing slash included; remote and relative: below the home
   bool is_remote() const { return !host.empty(); }
   // As a person would type it again.
   std::string display() const;
 };
 
-// Reads one location by the rules of the manual: a colon counts only before the first slash, IPv6 literals
-// stand in brackets. kInvalidArgument with an advice for what looks like a mistake ("::1:/x").
-// `fgsync://` locations are kUnsupported in this version.
+// Reads one location by the rules of the manual: a colon counts only before the first slash, IPv6
+// literals stand in brackets. kInvalidArgument with an advice for what looks like a mistake
+// ("::1:/x"). `fgsync://` locations are kUnsupported in this version.
 Result<Location> parse_location(const std::string& text);
 
 // Ports that a started far side may listen on; 0..0 lets its kernel choose.
@@ -46,8 +46,8 @@ struct TransferOptions {
   bool dry_run = false;
 
   // The data plane.
-  std::uint32_t streams = 0;      // data connections; 0: chosen from the cores
-  std::uint64_t chunk_bytes = 0;  // 0: the default, 4 MiB
+  std::uint32_t streams = 0;          // data connections; 0: chosen from the cores
+  std::uint64_t chunk_bytes = 0;      // 0: the default, 4 MiB
   std::uint64_t bandwidth_limit = 0;  // bytes per second over all streams; 0: none
   Transport transport = Transport::kAuto;
   IoEngine io_engine = IoEngine::kAuto;
@@ -55,12 +55,12 @@ struct TransferOptions {
   Cipher cipher = Cipher::kAuto;
 
   // The network.
-  std::string bind;            // address or interface of this host; empty: chosen by the route
-  PortRange ports;             // where the started far side listens
-  bool allow_public = false;   // addresses outside the private ranges may be used
+  std::string bind;           // address or interface of this host; empty: chosen by the route
+  PortRange ports;            // where the started far side listens
+  bool allow_public = false;  // addresses outside the private ranges may be used
   AddressFamily family = AddressFamily::kAny;
   std::vector<std::string> remote_shell = {"ssh"};  // argv in front of HOST
-  std::string remote_fgsync = "fgsync";             // the far side's program, a remote shell's word(s)
+  std::string remote_fgsync = "fgsync";  // the far side's program, a remote shell's word(s)
 
   std::chrono::milliseconds timeout{300'000};         // without any progress
   std::chrono::milliseconds connect_timeout{15'000};  // from the remote shell's answer to a session

@@ -11,7 +11,8 @@
 
 namespace fgsync {
 
-// The stages a byte goes through. Busy time is summed over all workers, so it can exceed the run's time.
+// The stages a byte goes through. Busy time is summed over all workers, so it can exceed the run's
+// time.
 enum class Stage : std::uint8_t {
   kRead,     // from the source's files
   kHash,     // checksum at the source
@@ -31,8 +32,8 @@ struct StageFigures {
   std::uint64_t bytes = 0;
 };
 
-// One thing that went wrong with one path. `path` holds the raw bytes of the name and is escaped by whoever
-// prints it; it is empty when the trouble belongs to the session.
+// One thing that went wrong with one path. `path` holds the raw bytes of the name and is escaped by
+// whoever prints it; it is empty when the trouble belongs to the session.
 struct ErrorEntry {
   std::string path;
   ErrorCode code = ErrorCode::kOk;
@@ -46,22 +47,22 @@ struct FileFigures {
   std::uint64_t linked = 0;
   std::uint64_t deleted = 0;
   std::uint64_t failed = 0;
-  std::uint64_t vanished = 0;   // vanished or changed while being read
+  std::uint64_t vanished = 0;  // vanished or changed while being read
 };
 
 struct ByteFigures {
   std::uint64_t total = 0;
-  std::uint64_t sent = 0;       // file contents that went over in this run
+  std::uint64_t sent = 0;  // file contents that went over in this run
   std::uint64_t resumed = 0;
   std::uint64_t unchanged = 0;
-  std::uint64_t wire = 0;       // everything on the data connections, frames' overhead included
+  std::uint64_t wire = 0;  // everything on the data connections, frames' overhead included
 };
 
 // What one side spent: the ground of `limited by`.
 struct SideFigures {
   std::array<StageFigures, kStageCount> stages{};
-  double cpu_seconds = 0;       // user and system of the process
-  std::uint32_t cores = 0;      // that the process may run on
+  double cpu_seconds = 0;   // user and system of the process
+  std::uint32_t cores = 0;  // that the process may run on
   std::uint64_t peak_memory_bytes = 0;
 };
 
@@ -72,14 +73,14 @@ struct TransferReport {
   std::vector<std::string> planned;  // --dry-run: raw relative paths that would be made or sent
   std::chrono::system_clock::time_point started;
   double seconds = 0;
-  std::string transport;   // tcp, local
+  std::string transport;  // tcp, local
   std::uint32_t streams = 0;
-  std::string cipher;      // as on the command line; none for local runs
-  std::string io_engine;   // of this side
+  std::string cipher;     // as on the command line; none for local runs
+  std::string io_engine;  // of this side
   std::string limited_by;
   FileFigures files;
   ByteFigures bytes;
-  std::string digest;      // of the tree, hexadecimal; empty when the run did not finish
+  std::string digest;  // of the tree, hexadecimal; empty when the run did not finish
   SideFigures source_side;
   SideFigures target_side;
   std::vector<ErrorEntry> errors;  // at most limits::kErrorsKeptMax
@@ -91,11 +92,11 @@ struct TransferReport {
 
 // The state of a running transfer, for a progress line.
 struct ProgressSnapshot {
-  double seconds = 0;            // since the start
-  bool total_known = false;      // the walk has ended; before that the totals still grow
-  std::uint64_t bytes_done = 0;  // settled at the target: sent and verified
-  std::uint64_t bytes_total = 0; // that must be sent: unchanged files are not in it
-  std::uint64_t files_done = 0;  // settled: replicated, unchanged or failed
+  double seconds = 0;             // since the start
+  bool total_known = false;       // the walk has ended; before that the totals still grow
+  std::uint64_t bytes_done = 0;   // settled at the target: sent and verified
+  std::uint64_t bytes_total = 0;  // that must be sent: unchanged files are not in it
+  std::uint64_t files_done = 0;   // settled: replicated, unchanged or failed
   std::uint64_t files_total = 0;
   std::uint32_t streams = 0;
 };

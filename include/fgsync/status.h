@@ -100,14 +100,14 @@ class [[nodiscard]] Result {
 }  // namespace fgsync
 
 // The one control-flow macro, in its two spellings: in a function and in a coroutine.
-#define FGSYNC_RETURN_IF_ERROR(expression)                                  \
-  do {                                                                      \
+#define FGSYNC_RETURN_IF_ERROR(expression)                                        \
+  do {                                                                            \
     if (auto status_from_expression = (expression); !status_from_expression.ok()) \
-      return status_from_expression;                                        \
+      return status_from_expression;                                              \
   } while (false)
 
-#define FGSYNC_CO_RETURN_IF_ERROR(expression)                               \
-  do {                                                                      \
+#define FGSYNC_CO_RETURN_IF_ERROR(expression)                                     \
+  do {                                                                            \
     if (auto status_from_expression = (expression); !status_from_expression.ok()) \
-      co_return status_from_expression;                                     \
+      co_return status_from_expression;                                           \
   } while (false)

@@ -9,8 +9,8 @@
 
 namespace fgsync {
 
-// Asks a run to end. `request()` may be called from a signal handler and from any thread; it is noticed
-// within a tenth of a second.
+// Asks a run to end. `request()` may be called from a signal handler and from any thread; it is
+// noticed within a tenth of a second.
 class CancelToken {
  public:
   void request() { requested_.store(true, std::memory_order_relaxed); }
@@ -32,24 +32,27 @@ class Observer {
   virtual void on_entry(const std::string& path) = 0;
 };
 
-// Replicates options.sources to options.target and returns when everything is settled. Blocks; starts and
-// ends its own threads. Never throws; whatever happens is in the report.
+// Replicates options.sources to options.target and returns when everything is settled. Blocks;
+// starts and ends its own threads. Never throws; whatever happens is in the report.
 TransferReport replicate(const TransferOptions& options, Observer& observer, CancelToken& cancel);
 
-// The far side of a run over a remote shell (`fgsync --serve`): reads the request from standard input, offers
-// one session on one private address, prints how to reach it on standard output, serves it, and ends. Returns
-// the exit status. It ends as well when standard input closes: the one who started it is gone.
+// The far side of a run over a remote shell (`fgsync --serve`): reads the request from standard
+// input, offers one session on one private address, prints how to reach it on standard output,
+// serves it, and ends. Returns the exit status. It ends as well when standard input closes: the one
+// who started it is gone.
 int serve(CancelToken& cancel);
 
-// The engines, transports and ciphers that this build and host offer, a line each ("io engines: uring posix").
+// The engines, transports and ciphers that this build and host offer, a line each ("io engines:
+// uring posix").
 std::vector<std::string> capabilities();
 
 // Version of the program: "0.1.0".
 const char* version_string();
 
-// The documented exit status for one error code that ended a session, and for a whole report: of the session's
-// status and what its single paths amount to, the weightier by the order 40, 12, 11, 10/30, 23, 25, 24. A
-// session that ended for a reason outside that order (usage, refused, cancelled...) keeps its own status.
+// The documented exit status for one error code that ended a session, and for a whole report: of
+// the session's status and what its single paths amount to, the weightier by the order 40, 12, 11,
+// 10/30, 23, 25, 24. A session that ended for a reason outside that order (usage, refused,
+// cancelled...) keeps its own status.
 int exit_status_of(ErrorCode code);
 int exit_status_of(const TransferReport& report);
 

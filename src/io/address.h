@@ -14,7 +14,8 @@ namespace fgsync::io {
 class SocketAddress {
  public:
   SocketAddress() = default;
-  // `text` is a literal: 10.0.0.1, fd00::1, fe80::1%ens6 (scope by name or index); no brackets, no names.
+  // `text` is a literal: 10.0.0.1, fd00::1, fe80::1%ens6 (scope by name or index); no brackets, no
+  // names.
   static Result<SocketAddress> parse(const std::string& text, std::uint16_t port);
   static SocketAddress from_system(const sockaddr* address, socklen_t length);
 
@@ -24,8 +25,8 @@ class SocketAddress {
   void set_port(std::uint16_t port);
   bool is_loopback() const;
   bool is_wildcard() const;
-  // RFC 1918, RFC 6598 (shared), RFC 4193 (unique local), link-local and loopback; IPv4-mapped IPv6 by its IPv4
-  // part. Nothing else: a wildcard, multicast or global address is not private.
+  // RFC 1918, RFC 6598 (shared), RFC 4193 (unique local), link-local and loopback; IPv4-mapped IPv6
+  // by its IPv4 part. Nothing else: a wildcard, multicast or global address is not private.
   bool is_private() const;
   // Without the port: "10.0.0.1", "fe80::1%ens6".
   std::string host_text() const;

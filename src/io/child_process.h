@@ -1,4 +1,5 @@
-// A started program with pipes on its standard input and output; its standard error is ours. For the remote shell.
+// A started program with pipes on its standard input and output; its standard error is ours. For
+// the remote shell.
 #pragma once
 
 #include <sys/types.h>
@@ -14,7 +15,8 @@
 
 namespace fgsync::io {
 
-// Not thread-safe. The destructor closes the pipes and, if the program has not ended a second after, ends it.
+// Not thread-safe. The destructor closes the pipes and, if the program has not ended a second
+// after, ends it.
 class ChildProcess {
  public:
   // argv[0] is looked for in PATH. kNotFound when there is no such program.

@@ -1,10 +1,11 @@
-// The I/O seam. Everything outside the program is behind it: files (FileSystem), sockets (Network), the
-// clock, randomness, and the threads that run workers. Code above never calls the kernel, reads a
-// clock or starts a thread by itself; so a third implementation can simulate disk, network and time from one
-// seed under the very code that runs in production.
+// The I/O seam. Everything outside the program is behind it: files (FileSystem), sockets (Network),
+// the clock, randomness, and the threads that run workers. Code above never calls the kernel, reads
+// a clock or starts a thread by itself; so a third implementation can simulate disk, network and
+// time from one seed under the very code that runs in production.
 //
-// A worker is an Io: an executor for coroutines with the operations that take time. In production each has a thread
-// and either an io_uring ring or an epoll set; in simulation all share one thread.
+// A worker is an Io: an executor for coroutines with the operations that take time. In production
+// each has a thread and either an io_uring ring or an epoll set; in simulation all share one
+// thread.
 #pragma once
 
 #include <sys/uio.h>
@@ -16,6 +17,8 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <type_traits>
+#include <utility>
 
 #include "fgsync/status.h"
 #include "io/file_system.h"
@@ -35,7 +38,8 @@ class Environment {
   virtual TimePoint now() = 0;
   virtual std::chrono::system_clock::time_point wall_clock() = 0;
   virtual void random_bytes(std::span<std::byte> bytes) = 0;  // fit for keys
-  // The same for everything on one running kernel (its boot id), another one elsewhere and after a reboot.
+  // The same for everything on one running kernel (its boot id), another one elsewhere and after a
+  // reboot.
   virtual std::array<std::byte, 16> host_identity() = 0;
   // User and system seconds of this process so far, and its peak memory.
   virtual double cpu_seconds() = 0;
@@ -44,13 +48,14 @@ class Environment {
   virtual Network& network() = 0;
 };
 
-// One submitted operation. It lives in the frame of the coroutine that awaits it, so nothing is allocated. The
-// engine keeps a pointer to it until its completion and never touches it afterwards.
+// One submitted operation. It lives in the frame of the coroutine that awaits it, so nothing is
+// allocated. The engine keeps a pointer to it until its completion and never touches it afterwards.
 struct Operation {
   enum class Kind : std::uint8_t {
     kAccept,   // descriptor: listener -> result: the new descriptor
     kConnect,  // descriptor, address
-    kReceive,  // descriptor, vectors[0] -> bytes, 0 at the peer's end; fills the vector wholly if wait_all
+    kReceive,  // descriptor, vectors[0] -> bytes, 0 at the peer's end; fills the vector wholly if
+               // wait_all
     kSend,     // descriptor, vectors -> bytes; everything, unless the connection breaks
     kRead,     // descriptor, vectors[0], offset -> bytes; for files open for direct I/O
     kWrite,    // descriptor, vectors[0], offset -> bytes; for files open for direct I/O
@@ -88,14 +93,16 @@ struct Operation {
 class Io {
  public:
   virtual ~Io() = default;
-  // Starts the operation; its waiter is resumed on this worker, never from within submit. This worker only.
+  // Starts the operation; its waiter is resumed on this worker, never from within submit. This
+  // worker only.
   virtual void submit(Operation& operation) = 0;
   // Ends a sleep early with -ECANCELED; nothing if it is over. This worker only.
   virtual void cancel_sleep(Operation& operation) = 0;
   // Resumes a coroutine on this worker, soon. Any thread.
   virtual void post(std::coroutine_handle<> coroutine) = 0;
-  // Lets direct reads and writes of this memory skip the page pinning, where the engine and the locked-memory limit
-  // allow; silently does nothing otherwise. This worker only, before the first operation.
+  // Lets direct reads and writes of this memory skip the page pinning, where the engine and the
+  // locked-memory limit allow; silently does nothing otherwise. This worker only, before the first
+  // operation.
   virtual void register_region(std::span<std::byte> region) = 0;
   virtual Environment& environment() = 0;
 };
@@ -104,7 +111,8 @@ class Io {
 class OperationAwaiter {
  public:
   OperationAwaiter(Io& io, Operation::Kind kind) : operation(kind), io_(io) {}
-  OperationAwaiter(Io& io, std::function<void()> job) : OperationAwaiter(io, Operation::Kind::kRun) {
+  OperationAwaiter(Io& io, std::function<void()> job)
+      : OperationAwaiter(io, Operation::Kind::kRun) {
     operation.job = std::move(job);
   }
   OperationAwaiter(Io& io, TimePoint deadline) : OperationAwaiter(io, Operation::Kind::kSleep) {
@@ -123,7 +131,8 @@ class OperationAwaiter {
   Io& io_;
 };
 
-// The operations, each as one co_await. Failures come as kConnectionLost (sockets) with the errno's text.
+// The operations, each as one co_await. Failures come as kConnectionLost (sockets) with the errno's
+// text.
 Task<Result<Socket>> accept(Io& io, const Socket& listener);
 Task<Status> connect(Io& io, const Socket& socket, const SocketAddress& peer);
 // Exactly bytes.size() bytes, or kConnectionLost.
@@ -132,17 +141,23 @@ Task<Status> receive_exactly(Io& io, const Socket& socket, std::span<std::byte> 
 Task<Result<std::size_t>> receive_some(Io& io, const Socket& socket, std::span<std::byte> bytes);
 // Everything in up to three pieces, in one call where the kernel takes it.
 Task<Status> send_all(Io& io, const Socket& socket, std::span<const std::byte> first,
-                      std::span<const std::byte> second = {},
-                      std::span<const std::byte> third = {}, bool more_follows = false);
+                      std::span<const std::byte> second = {}, std::span<const std::byte> third = {},
+                      bool more_follows = false);
 // For files open for direct I/O, at depth. Reads may be short at the end of the file.
 Task<Result<std::size_t>> read_direct(Io& io, const FileHandle& file, std::span<std::byte> bytes,
                                       std::uint64_t offset);
 Task<Status> write_direct(Io& io, const FileHandle& file, std::span<const std::byte> bytes,
                           std::uint64_t offset);
 
-// Runs `job` on the blocking pool while the coroutine waits; then goes on, on this worker.
-inline OperationAwaiter run_blocking(Io& io, std::function<void()> job) {
-  return OperationAwaiter(io, std::move(job));
+// Runs `job`, a callable without arguments, on the blocking pool while the coroutine waits; then
+// goes on, on this worker. A lambda written in place captures by reference (or plain values) only;
+// one that owns something gets a name first. g++ 12 destroys such a temporary of a co_await
+// expression twice (see task.h).
+template <typename Job>
+OperationAwaiter run_blocking(Io& io, Job&& job) {
+  static_assert(std::is_lvalue_reference_v<Job> || std::is_trivially_destructible_v<Job>,
+                "give the job a name before the co_await expression");
+  return OperationAwaiter(io, std::function<void()>(std::forward<Job>(job)));
 }
 
 // Waits until the deadline.

@@ -1,5 +1,5 @@
-// The socket half of the I/O seam, as far as it does not block: making, binding, asking, closing. What can take
-// time (accept, connect, receive, send) is an Operation of io.h.
+// The socket half of the I/O seam, as far as it does not block: making, binding, asking, closing.
+// What can take time (accept, connect, receive, send) is an Operation of io.h.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,9 @@ namespace fgsync::io {
 
 class Network;
 
-// An open socket: move-only; closed when it goes away. `shutdown` may be called from any thread while operations
-// are in flight and makes them all return; the owner closes it only after they have.
+// An open socket: move-only; closed when it goes away. `shutdown` may be called from any thread
+// while operations are in flight and makes them all return; the owner closes it only after they
+// have.
 class Socket {
  public:
   Socket() = default;
@@ -53,8 +54,9 @@ class Network {
   virtual ~Network() = default;
   // A listening socket bound to exactly this address; port 0 lets the kernel choose.
   virtual Result<Socket> listen(const SocketAddress& address) = 0;
-  // A socket ready for kConnect to `peer`, bound to `local` (port 0) if given. Keep-alive, TCP_NODELAY and
-  // TCP_USER_TIMEOUT are set on it, as they are on accepted ones by `prepare_accepted`.
+  // A socket ready for kConnect to `peer`, bound to `local` (port 0) if given. Keep-alive,
+  // TCP_NODELAY and TCP_USER_TIMEOUT are set on it, as they are on accepted ones by
+  // `prepare_accepted`.
   virtual Result<Socket> create(const SocketAddress& peer,
                                 const std::optional<SocketAddress>& local) = 0;
   virtual void prepare_accepted(const Socket& socket) = 0;

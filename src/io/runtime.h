@@ -12,8 +12,8 @@
 
 namespace fgsync::io {
 
-// Runs coroutines on one control worker (the calling thread) and several data workers (a thread each), over the
-// engine that was asked for.
+// Runs coroutines on one control worker (the calling thread) and several data workers (a thread
+// each), over the engine that was asked for.
 class Runtime {
  public:
   virtual ~Runtime() = default;
@@ -23,8 +23,8 @@ class Runtime {
   virtual Environment& environment() = 0;
   // "uring" or "posix".
   virtual const char* engine_name() const = 0;
-  // Runs `main` on the control worker to its end, then stops the other workers. Once. Every task that was spawned
-  // must have ended by then.
+  // Runs `main` on the control worker to its end, then stops the other workers. Once. Every task
+  // that was spawned must have ended by then.
   virtual void run(Task<void> main) = 0;
 };
 
@@ -37,7 +37,8 @@ struct RuntimeOptions {
 // kUnsupported when io_uring was demanded and the kernel (or a seccomp filter) refuses it.
 Result<std::unique_ptr<Runtime>> create_runtime(const RuntimeOptions& options);
 
-// Why io_uring is not available here, or empty when it is: "io_uring_setup: Operation not permitted (...)".
+// Why io_uring is not available here, or empty when it is: "io_uring_setup: Operation not permitted
+// (...)".
 std::string uring_unavailable_reason();
 
 // How many descriptors this process may have open, after raising the soft limit to the hard one.

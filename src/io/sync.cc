@@ -39,9 +39,9 @@ void TaskGroup::finished() {
     FGSYNC_ASSERT(running_ > 0);
     if (--running_ > 0) return;
     joiner = std::exchange(joiner_, {});
-    // Still under the lock: once it is dropped, the joiner may destroy this group.
-    if (joiner.coroutine) joiner.io->post(joiner.coroutine);
   }
+  // Not under the lock: once the joiner runs, it may destroy this group, the mutex included.
+  if (joiner.coroutine) joiner.io->post(joiner.coroutine);
 }
 
 struct DeadlineGuard::State {

@@ -1,5 +1,7 @@
-// How coroutines wait for each other, on one worker or across several. Waiters are resumed on the worker they
-// waited on. All of it is thread-safe; nothing here blocks a thread for longer than a few instructions.
+// How coroutines wait for each other, on one worker or across several. Waiters are resumed on the
+// worker they waited on. All of it is thread-safe; nothing here blocks a thread for longer than a
+// few instructions. A waiter is always resumed outside the lock: it may at once destroy what it
+// waited for.
 #pragma once
 
 #include <coroutine>
@@ -56,34 +58,41 @@ class Event {
 
  private:
   mutable std::mutex mutex_;
-  bool set_ = false;                          // guarded by mutex_
-  std::vector<internal::Waiting> waiting_;    // guarded by mutex_
+  bool set_ = false;                        // guarded by mutex_
+  std::vector<internal::Waiting> waiting_;  // guarded by mutex_
 };
 
-// A queue between coroutines. `push` never waits (what goes in is bounded by its producers); `pop` waits for a value
-// and gives nullopt once the channel is closed and empty.
+// A queue between coroutines. `push` never waits (what goes in is bounded by its producers); `pop`
+// waits for a value and gives nullopt once the channel is closed and empty.
 template <typename T>
 class Channel {
  public:
   // False, and the value dropped, when the channel is closed.
   bool push(T value) {
-    std::lock_guard lock(mutex_);
-    if (closed_) return false;
-    if (!waiting_.empty()) {
-      Awaiter* waiter = waiting_.front();
+    internal::Waiting waiter{};
+    {
+      std::lock_guard lock(mutex_);
+      if (closed_) return false;
+      if (waiting_.empty()) {
+        values_.push_back(std::move(value));
+        return true;
+      }
+      waiting_.front()->value_.emplace(std::move(value));
+      waiter = {&waiting_.front()->io_, waiting_.front()->coroutine_};
       waiting_.pop_front();
-      waiter->value_.emplace(std::move(value));
-      waiter->io_.post(waiter->coroutine_);
-      return true;
     }
-    values_.push_back(std::move(value));
+    waiter.io->post(waiter.coroutine);
     return true;
   }
   void close() {
-    std::lock_guard lock(mutex_);
-    closed_ = true;
-    for (Awaiter* waiter : waiting_) waiter->io_.post(waiter->coroutine_);
-    waiting_.clear();
+    std::vector<internal::Waiting> waiting;
+    {
+      std::lock_guard lock(mutex_);
+      closed_ = true;
+      for (Awaiter* waiter : waiting_) waiting.push_back({&waiter->io_, waiter->coroutine_});
+      waiting_.clear();
+    }
+    for (const auto& waiter : waiting) waiter.io->post(waiter.coroutine);
   }
   // Closes it and drops what is still inside.
   void close_and_clear() {
@@ -124,9 +133,9 @@ class Channel {
 
  private:
   std::mutex mutex_;
-  bool closed_ = false;            // guarded by mutex_
-  std::deque<T> values_;           // guarded by mutex_
-  std::deque<Awaiter*> waiting_;   // guarded by mutex_
+  bool closed_ = false;           // guarded by mutex_
+  std::deque<T> values_;          // guarded by mutex_
+  std::deque<Awaiter*> waiting_;  // guarded by mutex_
 };
 
 // Mutual exclusion across suspensions, first come, first served.
@@ -163,18 +172,21 @@ class AsyncMutex {
 
  private:
   void unlock() {
-    std::lock_guard lock(mutex_);
-    if (waiting_.empty()) {
-      locked_ = false;
-      return;
+    internal::Waiting next{};
+    {
+      std::lock_guard lock(mutex_);
+      if (waiting_.empty()) {
+        locked_ = false;
+        return;
+      }
+      next = waiting_.front();
+      waiting_.pop_front();
     }
-    const internal::Waiting next = waiting_.front();
-    waiting_.pop_front();
     next.io->post(next.coroutine);
   }
   std::mutex mutex_;
-  bool locked_ = false;                      // guarded by mutex_
-  std::deque<internal::Waiting> waiting_;    // guarded by mutex_
+  bool locked_ = false;                    // guarded by mutex_
+  std::deque<internal::Waiting> waiting_;  // guarded by mutex_
 };
 
 // Waits for a slot of the pool.
@@ -208,7 +220,8 @@ class AcquireBuffer final : private BufferWaiter {
   Buffer buffer_;
 };
 
-// Runs tasks beside each other, on any workers, and waits for all of them. Must be joined before it is destroyed.
+// Runs tasks beside each other, on any workers, and waits for all of them. Must be joined before it
+// is destroyed.
 class TaskGroup {
  public:
   ~TaskGroup() { FGSYNC_ASSERT(running_ == 0); }
@@ -234,8 +247,8 @@ class TaskGroup {
   friend struct GroupMember;
   void finished();
   std::mutex mutex_;
-  std::size_t running_ = 0;             // guarded by mutex_
-  internal::Waiting joiner_{};          // guarded by mutex_
+  std::size_t running_ = 0;     // guarded by mutex_
+  internal::Waiting joiner_{};  // guarded by mutex_
 };
 
 // Calls `expire` on this worker unless it is destroyed before the deadline.

@@ -1,10 +1,15 @@
-// Task<T>: a coroutine that starts when it is awaited and hands its result to the one who awaits it. It is what
-// makes one chunk's life read as straight code. Tasks of one chain run on the worker (Io) that they
-// were started on; they move between workers only where an awaitable says so.
+// Task<T>: a coroutine that starts when it is awaited and hands its result to the one who awaits
+// it. It is what makes one chunk's life read as straight code. Tasks of one chain run on the worker
+// (Io) that they were started on; they move between workers only where an awaitable says so.
 //
-// Rule of use: a coroutine is a function or member function, never a capturing lambda (the captures would
-// die before the frame), and takes what must outlive a suspension by value or by a reference whose
-// owner provably stays.
+// Rule of use: a coroutine is a function or member function, never a capturing lambda (the captures
+// would die before the frame), and takes what must outlive a suspension by value or by a reference
+// whose owner provably stays.
+//
+// Rule for g++ 11 and 12, which destroy these twice (as seen by the address sanitizer): within one
+// expression with a co_await, no temporary made by braces (an aggregate, an initializer list), no
+// lambda that owns what it captures, and no ?: of class type. Give it a name in a statement before,
+// then move it in. Temporaries made by a constructor or a function call are fine.
 #pragma once
 
 #include <coroutine>
@@ -21,10 +26,10 @@ class Task;
 
 namespace internal {
 
-// A task on its first stretch: between being awaited and its first suspension. One that ends there lets the awaiting
-// coroutine go on by returning to it. Handing over to it instead (symmetric transfer) would need a tail call, and the
-// compiler makes none without optimization or under a sanitizer: a loop over tasks that do not suspend would
-// then use up the stack.
+// A task on its first stretch: between being awaited and its first suspension. One that ends there
+// lets the awaiting coroutine go on by returning to it. Handing over to it instead (symmetric
+// transfer) would need a tail call, and the compiler makes none without optimization or under a
+// sanitizer: a loop over tasks that do not suspend would then use up the stack.
 struct FirstStretch {
   void* task;
   FirstStretch* outer;
@@ -86,7 +91,8 @@ class [[nodiscard]] Task {
   struct Awaiter {
     Handle handle;
     bool await_ready() const noexcept { return false; }
-    // False: it has ended already. Otherwise it may be running on another worker by now, and this awaiter be gone.
+    // False: it has ended already. Otherwise it may be running on another worker by now, and this
+    // awaiter be gone.
     bool await_suspend(std::coroutine_handle<> awaiting) const noexcept {
       handle.promise().continuation = awaiting;
       internal::FirstStretch stretch{handle.address(), internal::innermost_first_stretch};

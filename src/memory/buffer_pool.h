@@ -1,7 +1,7 @@
-// The buffer pool: the only back-pressure of the data road. All slots are made at start from one aligned
-// region, so that the same slot can be read into directly, sealed in place, registered with a ring or a
-// device, and written directly. Whoever needs a slot and finds none waits; nothing else limits how much is
-// in flight.
+// The buffer pool: the only back-pressure of the data road. All slots are made at start from one
+// aligned region, so that the same slot can be read into directly, sealed in place, registered with
+// a ring or a device, and written directly. Whoever needs a slot and finds none waits; nothing else
+// limits how much is in flight.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +19,8 @@ namespace fgsync {
 
 class BufferPool;
 
-// A move-only handle to one slot; gives it back to the pool when it goes away. May be passed between threads,
-// used by one at a time. `size` is how much of it is in use.
+// A move-only handle to one slot; gives it back to the pool when it goes away. May be passed
+// between threads, used by one at a time. `size` is how much of it is in use.
 class Buffer {
  public:
   Buffer() = default;

@@ -38,6 +38,9 @@ class StagedFile {
   // Exact size, then owner, mode, mtime.
   Status finish(const Metadata& metadata);
   Status sync();  // fsync: data and metadata durable
+  // Gives the descriptor up, after finish(): the file waits for publish() by its staging name alone.
+  void close() { handle_.reset(); }
+  const io::FileHandle& staging_directory() const { return *staging_; }
   // Renames it to its final name. A directory standing there is kIoError (EISDIR).
   Status publish(const io::FileHandle& directory, const std::string& name);
 

@@ -1,6 +1,10 @@
 #include "wire/checksum.h"
 
 #include <xxhash.h>
+// Gives the same names to the functions that choose by the processor; after xxhash.h.
+#ifdef FGSYNC_XXHASH_DISPATCH
+#include <xxh_x86dispatch.h>
+#endif
 
 #include "base/assert.h"
 

@@ -1,0 +1,67 @@
+// Files that the receiver has asked for and that are not settled yet.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "storage/staged_file.h"
+#include "wire/checksum.h"
+#include "wire/message.h"
+
+namespace fgsync::transfer {
+
+// One file on its way in. Its chunks come on any stream; `mutex` guards everything that changes.
+struct IncomingFile {
+  explicit IncomingFile(wire::ManifestEntry manifest_entry) : entry(std::move(manifest_entry)) {}
+
+  const wire::ManifestEntry entry;
+  std::mutex mutex;
+  std::shared_ptr<storage::StagedFile> staged;  // from the first chunk on
+  std::vector<wire::Checksum> checksums;        // one per chunk
+  std::vector<bool> claimed;                    // chunks that have come; a second copy is refused
+  std::uint64_t chunks_left = 0;                // not yet written
+  std::optional<wire::FileEnd> end;             // the sender's last word
+  bool failed = false;                          // settled: what still comes of it is dropped
+};
+
+// Thread-safe.
+class IncomingTable {
+ public:
+  void add(std::shared_ptr<IncomingFile> file) {
+    std::lock_guard lock(mutex_);
+    const std::uint64_t id = file->entry.id;
+    files_.emplace(id, std::move(file));
+  }
+  std::shared_ptr<IncomingFile> find(std::uint64_t id) const {
+    std::lock_guard lock(mutex_);
+    const auto found = files_.find(id);
+    return found == files_.end() ? nullptr : found->second;
+  }
+  // Null if there is none.
+  std::shared_ptr<IncomingFile> take(std::uint64_t id) {
+    std::lock_guard lock(mutex_);
+    auto node = files_.extract(id);
+    return node.empty() ? nullptr : std::move(node.mapped());
+  }
+  // Files that neither came whole nor failed.
+  std::size_t unsettled() const {
+    std::lock_guard lock(mutex_);
+    std::size_t count = 0;
+    for (const auto& [id, file] : files_) count += file->failed ? 0 : 1;
+    return count;
+  }
+  void clear() {
+    std::lock_guard lock(mutex_);
+    files_.clear();
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::unordered_map<std::uint64_t, std::shared_ptr<IncomingFile>> files_;  // guarded by mutex_
+};
+
+}  // namespace fgsync::transfer

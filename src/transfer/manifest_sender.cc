@@ -1,0 +1,164 @@
+#include "transfer/manifest_sender.h"
+
+#include "base/limits.h"
+#include "storage/tree_walker.h"
+
+namespace fgsync::transfer {
+namespace {
+
+// Directories held open while walking and opening files: enough for a deep branch and its
+// neighbours.
+constexpr std::size_t kOpenDirectoriesMax = 12;
+
+wire::ManifestEntry make_entry(std::uint64_t id, std::uint64_t parent, std::string name,
+                               const io::FileStatus& status) {
+  wire::ManifestEntry entry;
+  entry.id = id;
+  entry.parent = parent;
+  entry.type = status.type == io::FileType::kDirectory ? wire::EntryType::kDirectory
+               : status.type == io::FileType::kSymlink ? wire::EntryType::kSymlink
+                                                       : wire::EntryType::kRegular;
+  entry.mode = status.mode;
+  entry.uid = status.uid;
+  entry.gid = status.gid;
+  entry.mtime_seconds = status.mtime.seconds;
+  entry.mtime_nanoseconds = status.mtime.nanoseconds;
+  entry.size = entry.type == wire::EntryType::kRegular ? status.size : 0;
+  entry.name = std::move(name);
+  return entry;
+}
+
+const char* special_name(io::FileType type) {
+  switch (type) {
+    case io::FileType::kFifo:
+      return "FIFO";
+    case io::FileType::kSocket:
+      return "socket";
+    case io::FileType::kBlockDevice:
+    case io::FileType::kCharacterDevice:
+      return "device";
+    default:
+      return "file of an unknown type";
+  }
+}
+
+bool is_replicated_type(io::FileType type) {
+  return type == io::FileType::kRegular || type == io::FileType::kDirectory ||
+         type == io::FileType::kSymlink;
+}
+
+}  // namespace
+
+io::Task<void> ManifestSender::run(const std::vector<ResolvedSource>& sources,
+                                   const wire::TargetAccept& accept) {
+  for (std::size_t i = 0; i < sources.size() && !session_.failed(); ++i) {
+    announce_source(sources[i], accept.names[i], accept.replica_of_contents);
+    if (sources[i].description.is_directory && trees_.back()->directories) {
+      co_await walk(trees_.back().get());
+    }
+  }
+  send_batch();
+  session_.push(wire::ManifestEnd{.entries = entries_, .incomplete = incomplete_});
+}
+
+void ManifestSender::announce_source(const ResolvedSource& source, const std::string& name,
+                                     bool as_root) {
+  const wire::SourceDescription& description = source.description;
+  auto tree = std::make_unique<SourceTree>();
+  tree->display = description.is_directory ? description.display : parent_of(description.display);
+  if (description.is_directory && !as_root) tree->prefix = name;
+  Result<io::FileHandle> root = session_.files().open_path(tree->display);
+  if (root.ok()) {
+    tree->directories = std::make_unique<storage::DirectoryTree>(session_.files(), std::move(*root),
+                                                                 kOpenDirectoriesMax);
+  } else {
+    session_.errors().add(tree->display, root.status());
+    incomplete_ = true;
+  }
+  trees_.push_back(std::move(tree));
+  SourceTree& placed = *trees_.back();
+  if (!placed.directories) return;
+
+  const std::uint64_t id = as_root ? 0 : next_id_++;
+  if (description.is_directory) placed.root_entry = id;
+  announce(
+      OutgoingEntry{.entry = make_entry(id, 0, name, source.status),
+                    .tree = &placed,
+                    .directory = 0,
+                    .name = description.is_directory ? "" : last_component(description.display),
+                    .file = nullptr});
+}
+
+io::Task<void> ManifestSender::walk(SourceTree* tree) {
+  io::Io& io = session_.control_io();
+  storage::TreeWalker walker(session_.files(), *tree->directories, next_id_);
+  walker.add_directory(0);
+  for (bool more = true; more && !session_.failed();) {
+    co_await window_.wait_open(io);
+    std::vector<storage::WalkedEntry> walked;
+    std::vector<storage::WalkError> errors;
+    co_await io::run_blocking(
+        io, [&] { more = walker.next(limits::kManifestBatchEntries, walked, errors); });
+    announce_walked(*tree, std::move(walked), std::move(errors));
+    session_.add_progress();
+    // What has been found so far goes now: the receiver plans while the next directory is read.
+    send_batch();
+  }
+  next_id_ = walker.take_id();
+}
+
+void ManifestSender::announce_walked(const SourceTree& tree,
+                                     std::vector<storage::WalkedEntry> walked,
+                                     std::vector<storage::WalkError> errors) {
+  for (storage::WalkedEntry& found : walked) {
+    if (!is_replicated_type(found.status.type)) {
+      session_.errors().add(
+          tree.display_path(found.parent, found.name),
+          Status(ErrorCode::kUnsupported, std::string("replicating: a ") +
+                                              special_name(found.status.type) +
+                                              " is not replicated by this version"));
+      continue;
+    }
+    const std::uint64_t parent = found.parent == 0 ? tree.root_entry : found.parent;
+    OutgoingEntry entry{.entry = make_entry(found.id, parent, found.name, found.status),
+                        .tree = &tree,
+                        .directory = found.parent,
+                        .name = found.name,
+                        .file = nullptr};
+    entry.entry.symlink_target = std::move(found.symlink_target);
+    announce(std::move(entry));
+  }
+  for (const storage::WalkError& error : errors) {
+    const std::string path =
+        tree.display == "/" ? "/" + error.path : tree.display + "/" + error.path;
+    const bool vanished = error.status.code() == ErrorCode::kNotFound;
+    session_.errors().add(
+        path, vanished ? Status(ErrorCode::kSourceChanged, "looking at it: it has vanished")
+                       : error.status);
+    incomplete_ |= error.directory;
+  }
+}
+
+void ManifestSender::announce(OutgoingEntry entry) {
+  ++entries_;
+  if (entry.entry.type == wire::EntryType::kRegular) {
+    files_.fetch_add(1, std::memory_order_relaxed);
+    bytes_.fetch_add(entry.entry.size, std::memory_order_relaxed);
+  }
+  window_.add(1);
+  batch_bytes_ += entry.entry.name.size() + entry.entry.symlink_target.size() + 64;
+  batch_.entries.push_back(entry.entry);
+  outgoing_.add(std::move(entry));
+  if (batch_.entries.size() >= limits::kManifestBatchEntries ||
+      batch_bytes_ >= limits::kManifestBatchBytes) {
+    send_batch();
+  }
+}
+
+void ManifestSender::send_batch() {
+  if (batch_.entries.empty()) return;
+  session_.push(std::exchange(batch_, {}));
+  batch_bytes_ = 0;
+}
+
+}  // namespace fgsync::transfer

@@ -1,0 +1,120 @@
+#include "transfer/opening.h"
+
+#include <algorithm>
+
+#include "transport/session_secret.h"
+
+namespace fgsync::transfer {
+namespace {
+
+// The next message, which must be a T.
+template <typename T>
+io::Task<Result<T>> expect(Session& session) {
+  Result<wire::Message> message = co_await receive_message(session);
+  if (!message.ok()) co_return message.status();
+  if (auto* expected = std::get_if<T>(&*message)) co_return std::move(*expected);
+  co_return Status(ErrorCode::kProtocolError, session.peer() + ": a message out of order");
+}
+
+io::Task<Status> tell(Session& session, wire::Message message) {
+  std::vector<std::byte> bytes = wire::encode(message);
+  Status sent = co_await session.control().send(std::move(bytes));
+  co_return sent.with_context(session.peer());
+}
+
+void take_over(Session& session, const wire::Setup& setup, const wire::SetupReply& reply) {
+  SessionParameters& parameters = session.parameters;
+  parameters.dry_run = setup.dry_run;
+  parameters.make_parents = setup.make_parents;
+  parameters.direct_io = setup.direct_io;
+  parameters.chunk_bytes = setup.chunk_bytes;
+  parameters.bandwidth_limit = setup.bandwidth_limit;
+  parameters.timeout = std::chrono::milliseconds(setup.timeout_ms);
+  parameters.streams = reply.streams;
+  parameters.cipher = reply.cipher;
+}
+
+// A far side may choose for `auto`, and nothing else: never a weaker cipher than asked for.
+bool is_acceptable(Cipher asked, Cipher chosen) {
+  if (asked != Cipher::kAuto) return chosen == asked;
+  return chosen == Cipher::kAes128Gcm || chosen == Cipher::kChaCha20Poly1305;
+}
+
+}  // namespace
+
+io::Task<Status> exchange_hello(Session& session) {
+  const wire::Hello ours{.software = std::string("fgsync ") + version_string()};
+  Status told = co_await tell(session, ours);
+  if (!told.ok()) co_return told;
+  Result<wire::Hello> theirs = co_await expect<wire::Hello>(session);
+  if (!theirs.ok()) co_return theirs.status();
+  Result<std::uint16_t> version = wire::negotiate_version(ours, *theirs);
+  co_return version.ok() ? Status() : version.status().with_context(session.peer());
+}
+
+io::Task<Result<wire::SetupReply>> propose_setup(Session& session, wire::Setup setup) {
+  Status told = co_await tell(session, setup);
+  if (!told.ok()) co_return told;
+  Result<wire::SetupReply> reply = co_await expect<wire::SetupReply>(session);
+  if (!reply.ok()) co_return reply.status();
+  if (reply->streams > setup.streams || !is_acceptable(setup.cipher, reply->cipher)) {
+    co_return Status(ErrorCode::kProtocolError,
+                     session.peer() + ": answered with something that was not proposed");
+  }
+  take_over(session, setup, *reply);
+  co_return std::move(*reply);
+}
+
+io::Task<Result<wire::Setup>> answer_setup(Session& session, std::uint16_t streams_max,
+                                           std::string io_engine) {
+  Result<wire::Setup> setup = co_await expect<wire::Setup>(session);
+  if (!setup.ok()) co_return setup.status();
+  wire::SetupReply reply;
+  reply.streams = std::min(setup->streams, streams_max);
+  reply.cipher =
+      transport::choose_cipher(setup->cipher, transport::processor_has_aes(), setup->has_aes);
+  reply.io_engine = std::move(io_engine);
+  take_over(session, *setup, reply);
+  Status told = co_await tell(session, reply);
+  if (!told.ok()) co_return told;
+  co_return std::move(*setup);
+}
+
+io::Task<Result<OfferedSources>> offer_sources(Session& session, std::vector<std::string> paths) {
+  Result<std::vector<ResolvedSource>> sources = Status(ErrorCode::kUnusable, "not resolved");
+  co_await io::run_blocking(session.control_io(),
+                            [&] { sources = resolve_sources(session.environment(), paths); });
+  if (!sources.ok()) co_return sources.status();
+  wire::SourceOffer offer;
+  for (const ResolvedSource& source : *sources) offer.sources.push_back(source.description);
+  Status told = co_await tell(session, std::move(offer));
+  if (!told.ok()) co_return told;
+  Result<wire::TargetAccept> accept = co_await expect<wire::TargetAccept>(session);
+  if (!accept.ok()) co_return accept.status();
+  if (accept->names.size() != sources->size() || accept->displays.size() != sources->size()) {
+    co_return Status(ErrorCode::kProtocolError,
+                     session.peer() + ": accepted other sources than were offered");
+  }
+  co_return OfferedSources{std::move(*sources), std::move(*accept)};
+}
+
+io::Task<Result<AcceptedTarget>> accept_sources(Session& session, std::string target) {
+  Result<wire::SourceOffer> offer = co_await expect<wire::SourceOffer>(session);
+  if (!offer.ok()) co_return offer.status();
+  Result<ResolvedTarget> resolved = Status(ErrorCode::kUnusable, "not resolved");
+  co_await io::run_blocking(session.control_io(), [&] {
+    resolved = resolve_target(session.environment(), target, offer->sources,
+                              session.parameters.make_parents, session.parameters.dry_run);
+  });
+  if (!resolved.ok()) co_return resolved.status();
+  Status told = co_await tell(session, resolved->accept);
+  if (!told.ok()) co_return told;
+  co_return AcceptedTarget{std::move(offer->sources), std::move(*resolved)};
+}
+
+io::Task<void> refuse(Session& session, Status status) {
+  session.fail(status);
+  co_await write_control(session);
+}
+
+}  // namespace fgsync::transfer

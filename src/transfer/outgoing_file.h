@@ -1,0 +1,60 @@
+// A regular file that the receiver asked for, while its contents are read and sent.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "storage/source_file.h"
+#include "transfer/source_tree.h"
+#include "wire/checksum.h"
+
+namespace fgsync::transfer {
+
+// Chunks of one file are read by several lanes at once: thread-safe. What opens, reads or checks
+// blocks: call it inside a blocking job.
+class OutgoingFile {
+ public:
+  // `directory` and `name` are the file's place in `tree`.
+  OutgoingFile(std::uint64_t id, const SourceTree& tree, std::uint64_t directory, std::string name,
+               storage::SourceIdentity identity, std::uint32_t chunk_bytes);
+
+  std::uint64_t id() const { return id_; }
+  std::uint64_t size() const { return identity_.size; }
+  std::string display_path() const { return tree_.display_path(directory_, name_); }
+
+  // Opens it if no lane has done so yet. The file stays open until the last chunk is settled.
+  Result<std::shared_ptr<const storage::SourceFile>> open(io::FileSystem& files, DirectIo direct);
+
+  // It will not be published; the reason has been noted. True for the first who says so.
+  bool withdraw();
+  bool is_withdrawn() const;
+
+  // A chunk has been sent, or given up because the file is withdrawn. True for the last one.
+  bool settle_chunk(std::uint64_t offset, const wire::Checksum& checksum);
+  // After the last chunk: that the source is still what it was, then closes it.
+  Status check_and_close();
+  // Digest of the contents, after the last chunk.
+  wire::Checksum digest() const;
+  // The same for a file that travelled in a pack.
+  void set_digest(const wire::Checksum& digest) { packed_digest_ = digest; }
+
+ private:
+  const std::uint64_t id_;
+  const SourceTree& tree_;
+  const std::uint64_t directory_;
+  const std::string name_;
+  const storage::SourceIdentity identity_;
+  const std::uint32_t chunk_bytes_;
+  mutable std::mutex mutex_;
+  std::shared_ptr<const storage::SourceFile> source_;  // guarded by mutex_
+  std::vector<wire::Checksum> checksums_;  // guarded by mutex_; sized with the first chunk
+  std::uint64_t chunks_left_;              // guarded by mutex_
+  bool withdrawn_ = false;                 // guarded by mutex_
+  std::optional<wire::Checksum> packed_digest_;
+};
+
+}  // namespace fgsync::transfer

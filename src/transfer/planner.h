@@ -1,0 +1,83 @@
+// The receiver's plan: compares each announced entry with what stands at the target, makes
+// directories and symlinks, and decides which files must come.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "storage/directory_tree.h"
+#include "storage/metadata.h"
+#include "storage/staging_area.h"
+#include "transfer/incoming_table.h"
+#include "transfer/session.h"
+#include "wire/checksum.h"
+
+namespace fgsync::transfer {
+
+// Not thread-safe: batches are planned one after the other, in the order they come. Blocks.
+class Planner {
+ public:
+  // `root_exists` is false only in a dry run. `root_has_entry`: the manifest describes the root
+  // itself (id 0).
+  Planner(Session& session, storage::DirectoryTree& directories, storage::StagingArea& staging,
+          IncomingTable& incoming, std::string root_display, bool root_exists);
+
+  // kProtocolError for a batch that makes no sense (unknown parent, a name below a file, ids not
+  // ascending). Trouble with single entries goes to the session's errors and is decided as kFailed.
+  Result<wire::PlanBatch> plan(wire::ManifestBatch batch);
+
+  // Sets owners, modes and times of the directories, deepest first, when nothing will be put into
+  // them any more.
+  void finish_directories();
+
+  std::uint64_t entries() const { return entries_; }
+  std::uint64_t files() const { return files_; }
+  std::uint64_t bytes() const { return bytes_; }
+  std::uint64_t files_unchanged() const { return files_unchanged_; }
+  std::uint64_t bytes_unchanged() const { return bytes_unchanged_; }
+  std::uint64_t bytes_wanted() const { return bytes_wanted_; }
+  // Of the entries that are settled by the plan.
+  const wire::TreeDigest& digest() const { return digest_; }
+
+ private:
+  struct PendingDirectory {
+    std::uint64_t id;
+    storage::Metadata metadata;
+  };
+  Status check_order(const wire::ManifestEntry& entry);
+  wire::PlanAction decide(const wire::ManifestEntry& entry);
+  Result<wire::PlanAction> decide_directory(const wire::ManifestEntry& entry);
+  Result<wire::PlanAction> decide_symlink(const wire::ManifestEntry& entry);
+  Result<wire::PlanAction> decide_file(const wire::ManifestEntry& entry);
+  Status make_symlink(const wire::ManifestEntry& entry,
+                      const storage::DirectoryReference& directory);
+  // What stands there now: kNotFound where nothing does, without asking inside directories that
+  // this run has made.
+  Result<io::FileStatus> present_status(const wire::ManifestEntry& entry);
+  Result<storage::DirectoryReference> staging_for(const storage::DirectoryReference& directory);
+  std::string display_path(const wire::ManifestEntry& entry) const;
+
+  Session& session_;
+  storage::DirectoryTree& directories_;
+  storage::StagingArea& staging_;
+  IncomingTable& incoming_;
+  const std::string root_display_;
+  std::uint64_t next_id_ = 0;              // the least that the next entry may have
+  std::unordered_set<std::uint64_t> new_;  // directories made (dry run: to be made) by this run
+  std::unordered_set<std::uint64_t>
+      refused_;  // directories that could not be made: all below fails too
+  std::vector<PendingDirectory> pending_;
+  wire::TreeDigest digest_;
+  std::uint64_t entries_ = 0;
+  std::uint64_t files_ = 0;
+  std::uint64_t bytes_ = 0;
+  std::uint64_t files_unchanged_ = 0;
+  std::uint64_t bytes_unchanged_ = 0;
+  std::uint64_t bytes_wanted_ = 0;
+};
+
+storage::Metadata metadata_of(const wire::ManifestEntry& entry);
+
+}  // namespace fgsync::transfer

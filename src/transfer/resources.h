@@ -1,0 +1,26 @@
+// How many streams and workers this process can afford.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "io/runtime.h"
+
+namespace fgsync::transfer {
+
+// The most streams for which this process has descriptors enough.
+std::uint16_t affordable_streams(std::size_t descriptor_limit);
+
+// Streams for a run that leaves the choice to us: two for each core, 4 to 8. One stream fills 10
+// Gbit/s on a private link and clouds cap a flow at 5; beyond eight nothing is gained
+// (docs/decisions.md).
+std::uint16_t automatic_streams(std::size_t cores);
+
+// Workers and blocking threads for that many streams.
+io::RuntimeOptions runtime_options(IoEngine engine, std::uint16_t streams, std::size_t cores);
+
+// Chunk size for a run: what was asked for, else the default, made smaller where a bandwidth limit
+// would turn a chunk into a wait of more than a quarter of a second.
+std::uint64_t choose_chunk_bytes(std::uint64_t asked, std::uint64_t bandwidth_limit);
+
+}  // namespace fgsync::transfer

@@ -1,0 +1,148 @@
+#include "transfer/session.h"
+
+#include <algorithm>
+
+#include "base/limits.h"
+
+namespace fgsync::transfer {
+namespace {
+
+// How long a side waits for the other to take its last message and close.
+constexpr std::chrono::seconds kLingerTime{2};
+
+constexpr std::size_t kErrorsPerBatch =
+    64;  // 64 errors of at most 2 * 4 KiB + overhead fit a message
+static_assert(kErrorsPerBatch * (2 * limits::kErrorTextBytesMax + 64) <
+              limits::kControlMessageBytesMax);
+
+}  // namespace
+
+std::uint64_t SessionParameters::packed_file_bytes_max() const {
+  return std::min<std::uint64_t>(limits::kPackedFileBytesMax, chunk_bytes);
+}
+
+Result<std::unique_ptr<BufferPool>> make_buffer_pool(const SessionParameters& parameters) {
+  const std::size_t slot_bytes =
+      std::max<std::size_t>(parameters.chunk_bytes, limits::kPackFrameBytesMax) +
+      limits::kSlotSpareBytes;
+  return BufferPool::create(slot_bytes, std::size_t{2} * parameters.streams + 2);
+}
+
+Session::Session(io::Runtime& runtime, std::unique_ptr<transport::ControlStream> control,
+                 std::string peer, CancelToken& cancel)
+    : runtime_(runtime),
+      control_(std::move(control)),
+      peer_(std::move(peer)),
+      cancel_(cancel),
+      meter_(runtime.environment()) {}
+
+void Session::fail(const Status& status) {
+  {
+    std::lock_guard lock(mutex_);
+    if (!status_.ok()) return;
+    status_ = status;
+    failed_.store(true, std::memory_order_release);
+  }
+  if (!peer_aborted_) push(wire::Abort{ErrorEntry{"", status.code(), status.message()}});
+  outbox_.close();
+  for (const DataStream& data : streams) data.stream->shutdown();
+  for (const auto& wake : wakes_) wake();
+}
+
+Status Session::status() const {
+  std::lock_guard lock(mutex_);
+  return status_;
+}
+
+void Session::announce_path(const std::string& path, const wire::ManifestEntry& entry) {
+  if (!wants_paths_) return;
+  std::string shown = path.empty() ? "." : path;
+  if (entry.type == wire::EntryType::kDirectory) shown += '/';
+  std::lock_guard lock(mutex_);
+  paths_.push_back(std::move(shown));
+}
+
+std::vector<std::string> Session::take_paths() {
+  std::lock_guard lock(mutex_);
+  return std::exchange(paths_, {});
+}
+
+SideFigures Session::figures() {
+  SideFigures figures;
+  for (std::size_t i = 0; i < kStageCount; ++i) figures.stages[i] = meter_.figures(Stage(i));
+  figures.cpu_seconds = environment().cpu_seconds();
+  figures.cores = std::uint32_t(io::usable_cores());
+  figures.peak_memory_bytes = environment().peak_memory_bytes();
+  return figures;
+}
+
+io::Task<void> write_control(Session& session) {
+  io::Io& io = session.control_io();
+  while (true) {
+    std::optional<wire::Message> message = co_await session.outbox_.pop(io);
+    if (!message) break;
+    std::vector<std::byte> bytes = wire::encode(*message);
+    Status sent = co_await session.control().send(std::move(bytes));
+    if (!sent.ok()) {
+      session.fail(sent.with_context(session.peer()));
+      break;
+    }
+  }
+  if (session.failed()) {
+    // The peer gets a moment to read why and to close; then the reader here must not wait any
+    // longer.
+    (void)co_await io::sleep_until(io,
+                                   session.environment().now() + std::chrono::milliseconds(200));
+    session.control().shutdown();
+  }
+}
+
+io::Task<Result<wire::Message>> receive_message(Session& session) {
+  while (true) {
+    Result<std::vector<std::byte>> bytes = co_await session.control().receive();
+    if (!bytes.ok()) {
+      session.fail(bytes.status().with_context(session.peer()));
+      co_return session.status();
+    }
+    Result<wire::Message> message = wire::decode_message(*bytes);
+    if (!message.ok()) {
+      session.fail(message.status().with_context(session.peer()));
+      co_return session.status();
+    }
+    if (const auto* heartbeat = std::get_if<wire::Heartbeat>(&*message)) {
+      session.set_peer_progress(heartbeat->progress);
+      continue;
+    }
+    if (const auto* abort = std::get_if<wire::Abort>(&*message)) {
+      session.peer_aborted_ = true;
+      const ErrorCode code =
+          abort->error.code == ErrorCode::kOk ? ErrorCode::kProtocolError : abort->error.code;
+      session.fail(Status(code, abort->error.message).with_context(session.peer()));
+      co_return session.status();
+    }
+    co_return message;
+  }
+}
+
+io::Task<void> linger(Session& session) {
+  io::Io& io = session.control_io();
+  io::DeadlineGuard deadline(io, session.environment().now() + kLingerTime,
+                             [&session] { session.control().shutdown(); });
+  while (true) {
+    Result<std::vector<std::byte>> bytes = co_await session.control().receive();
+    if (!bytes.ok()) break;
+  }
+}
+
+void push_errors_and_notes(Session& session) {
+  const std::vector<ErrorEntry> errors = session.errors().errors();
+  for (std::size_t start = 0; start < errors.size(); start += kErrorsPerBatch) {
+    const std::size_t end = std::min(errors.size(), start + kErrorsPerBatch);
+    session.push(wire::ErrorBatch{
+        {errors.begin() + std::ptrdiff_t(start), errors.begin() + std::ptrdiff_t(end)}});
+  }
+  std::vector<std::string> notes = session.errors().notes();
+  if (!notes.empty()) session.push(wire::NoteBatch{std::move(notes)});
+}
+
+}  // namespace fgsync::transfer

@@ -1,0 +1,150 @@
+// One side of one run: what its coroutines share. Sender and receiver are roles; everything here is
+// the same for both.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "fgsync/options.h"
+#include "fgsync/report.h"
+#include "fgsync/transfer.h"
+#include "io/runtime.h"
+#include "io/sync.h"
+#include "memory/buffer_pool.h"
+#include "transfer/error_log.h"
+#include "transport/stage_meter.h"
+#include "transport/stream.h"
+#include "wire/message.h"
+
+namespace fgsync::transfer {
+
+// What both sides have agreed on.
+struct SessionParameters {
+  bool dry_run = false;
+  bool make_parents = false;
+  DirectIo direct_io = DirectIo::kAuto;
+  Cipher cipher = Cipher::kNone;
+  std::uint16_t streams = 1;
+  std::uint32_t chunk_bytes = 0;
+  std::uint64_t bandwidth_limit = 0;
+  std::chrono::milliseconds timeout{0};
+
+  // Files up to this size travel packed; larger ones in chunks.
+  std::uint64_t packed_file_bytes_max() const;
+};
+
+// The buffer pool that a side with these parameters needs: for each stream one slot that is sent or
+// received and one that is read or written, and two to spare.
+Result<std::unique_ptr<BufferPool>> make_buffer_pool(const SessionParameters& parameters);
+
+// A data stream and the worker that owns it.
+struct DataStream {
+  std::unique_ptr<transport::Stream> stream;
+  io::Io* io = nullptr;
+};
+
+class Session {
+ public:
+  // `peer` names the other side in messages to people.
+  Session(io::Runtime& runtime, std::unique_ptr<transport::ControlStream> control, std::string peer,
+          CancelToken& cancel);
+
+  io::Io& control_io() { return runtime_.control(); }
+  io::Runtime& runtime() { return runtime_; }
+  io::Environment& environment() { return runtime_.environment(); }
+  io::FileSystem& files() { return runtime_.environment().files(); }
+  transport::ControlStream& control() { return *control_; }
+  transport::StageMeter& meter() { return meter_; }
+  ErrorLog& errors() { return errors_; }
+  const std::string& peer() const { return peer_; }
+  CancelToken& cancel() { return cancel_; }
+
+  // Set during the opening phases, constant from then on.
+  SessionParameters parameters;
+  BufferPool* pool = nullptr;
+  std::vector<DataStream> streams;
+
+  // Messages to the peer, from any thread; sent in this order by write_control().
+  void push(wire::Message message) { (void)outbox_.push(std::move(message)); }
+
+  // The session cannot go on. The first failure counts: it is told to the peer (unless the peer
+  // told it) and makes every wait of this side end. Any thread.
+  void fail(const Status& status);
+  bool failed() const { return failed_.load(std::memory_order_acquire); }
+  // The first failure; OK while there is none.
+  Status status() const;
+  // What else must be woken when the session fails (a scheduler, a window). Before anything runs.
+  void on_failure(std::function<void()> wake) { wakes_.push_back(std::move(wake)); }
+
+  // Nothing more will be pushed: write_control() sends what is left and returns.
+  void close_outbox() { outbox_.close(); }
+
+  // Useful work done so far by this side, for heartbeats and the timeout.
+  std::uint64_t progress() const {
+    return meter_.progress() + progress_.load(std::memory_order_relaxed);
+  }
+  void add_progress(std::uint64_t amount = 1) {
+    progress_.fetch_add(amount, std::memory_order_relaxed);
+  }
+  void set_peer_progress(std::uint64_t progress) {
+    peer_progress_.store(progress, std::memory_order_relaxed);
+  }
+  std::uint64_t peer_progress() const { return peer_progress_.load(std::memory_order_relaxed); }
+
+  // What the peer reported about its side; kept apart from this side's own. Control worker only.
+  void add_peer_error(ErrorEntry error) { peer_errors_.add(std::move(error)); }
+  void add_peer_note(const std::string& note) { peer_errors_.note(note); }
+  const ErrorLog& peer_errors() const { return peer_errors_; }
+
+  // A relative path that has been replicated (dry run: would be), for whoever asked to be told. Any
+  // thread.
+  void want_paths() { wants_paths_ = true; }
+  void announce_path(const std::string& path, const wire::ManifestEntry& entry);
+  std::vector<std::string> take_paths();
+
+  // Figures of this side so far.
+  SideFigures figures();
+
+  friend io::Task<void> write_control(Session& session);
+  friend io::Task<Result<wire::Message>> receive_message(Session& session);
+
+ private:
+  io::Runtime& runtime_;
+  const std::unique_ptr<transport::ControlStream> control_;
+  const std::string peer_;
+  CancelToken& cancel_;
+  transport::StageMeter meter_;
+  ErrorLog errors_;
+  ErrorLog peer_errors_;
+  bool wants_paths_ = false;        // constant once the session runs
+  std::vector<std::string> paths_;  // guarded by mutex_
+  io::Channel<wire::Message> outbox_;
+  std::vector<std::function<void()>> wakes_;
+  std::atomic<bool> failed_{false};
+  mutable std::mutex mutex_;
+  Status status_;              // guarded by mutex_
+  bool peer_aborted_ = false;  // control worker only: the failure came from the peer
+  std::atomic<std::uint64_t> progress_{0};
+  std::atomic<std::uint64_t> peer_progress_{0};
+};
+
+// Sends what is pushed until the outbox is closed or the connection breaks. Once per session.
+io::Task<void> write_control(Session& session);
+
+// The next message. Heartbeats are taken note of here and never returned; an Abort fails the
+// session with the peer's reason. Whatever goes wrong has failed the session when it is returned.
+io::Task<Result<wire::Message>> receive_message(Session& session);
+
+// After the last message: waits until the peer has closed its end, or a little while.
+io::Task<void> linger(Session& session);
+
+// Sends this side's errors and notes, in batches that fit a message.
+void push_errors_and_notes(Session& session);
+
+}  // namespace fgsync::transfer

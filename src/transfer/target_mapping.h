@@ -1,0 +1,25 @@
+// Where the sources land, decided on the host that has the target.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "io/io.h"
+#include "wire/message.h"
+
+namespace fgsync::transfer {
+
+struct ResolvedTarget {
+  std::string root;    // absolute path of the directory that everything lands in
+  bool exists = true;  // false only in a dry run: the directory would be made
+  wire::TargetAccept accept;
+};
+
+// Applies the rules of "what lands where", makes the target directory where it is missing (its
+// parents only if asked; nothing in a dry run), and refuses a mapping of a tree into itself.
+// kUnusable with the reason; kInvalidArgument for two sources of one name. Blocks.
+Result<ResolvedTarget> resolve_target(io::Environment& environment, const std::string& target,
+                                      const std::vector<wire::SourceDescription>& sources,
+                                      bool make_parents, bool dry_run);
+
+}  // namespace fgsync::transfer

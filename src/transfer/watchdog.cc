@@ -1,0 +1,70 @@
+#include "transfer/watchdog.h"
+
+#include <string>
+
+namespace fgsync::transfer {
+namespace {
+
+constexpr std::chrono::milliseconds kTick{100};
+constexpr std::chrono::seconds kHeartbeatInterval{1};
+constexpr int kLooksAfterFailure = 10;  // one second
+
+std::string seconds_text(std::chrono::milliseconds time) {
+  std::string text = std::to_string(time.count() / 1000);
+  if (time.count() % 1000 != 0) text += "." + std::to_string(time.count() % 1000 / 100);
+  return text;
+}
+
+}  // namespace
+
+Watchdog::Watchdog(Session& session, std::function<Status()> each_tick,
+                   std::function<bool()> patient)
+    : session_(session),
+      each_tick_(std::move(each_tick)),
+      patient_(std::move(patient)),
+      pause_(session.control_io()),
+      last_advance_(session.environment().now()),
+      last_heartbeat_(last_advance_) {}
+
+io::Task<void> Watchdog::run() {
+  while (true) {
+    const bool on = co_await pause_.sleep_for(kTick);
+    if (!on) co_return;
+    look();
+  }
+}
+
+void Watchdog::look() {
+  const io::TimePoint now = session_.environment().now();
+  if (session_.failed()) {
+    // A peer that does not even take our last word must not keep us.
+    if (++looks_after_failure_ >= kLooksAfterFailure) session_.control().shutdown();
+    return;
+  }
+  if (session_.cancel().requested()) {
+    session_.fail(Status(ErrorCode::kCancelled, "interrupted"));
+    return;
+  }
+  Status tick = each_tick_();
+  if (!tick.ok()) session_.fail(tick);
+  if (session_.failed()) return;
+
+  const std::uint64_t progress = session_.progress();
+  if (now - last_heartbeat_ >= kHeartbeatInterval) {
+    last_heartbeat_ = now;
+    session_.push(wire::Heartbeat{progress});
+  }
+  const std::uint64_t peer_progress = session_.peer_progress();
+  if (progress != last_progress_ || peer_progress != last_peer_progress_ || patient_()) {
+    last_progress_ = progress;
+    last_peer_progress_ = peer_progress;
+    last_advance_ = now;
+  } else if (session_.parameters.timeout.count() > 0 &&
+             now - last_advance_ >= session_.parameters.timeout) {
+    session_.fail(
+        Status(ErrorCode::kTimeout, "timeout: no progress with " + session_.peer() + " for " +
+                                        seconds_text(session_.parameters.timeout) + " s"));
+  }
+}
+
+}  // namespace fgsync::transfer
