@@ -44,6 +44,7 @@ struct TransferOptions {
   Location target;
   bool make_parents = false;  // --mkpath
   bool dry_run = false;
+  bool report_entries = false;  // Observer::on_entry is wanted
 
   // The data plane.
   std::uint32_t streams = 0;          // data connections; 0: chosen from the cores

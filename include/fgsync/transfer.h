@@ -28,7 +28,8 @@ class Observer {
   virtual void on_progress(const ProgressSnapshot& snapshot) = 0;
   // Something worth one line at once, and again in the report's notes.
   virtual void on_note(const std::string& note) = 0;
-  // With --verbose in mind: each replicated entry's relative path, raw bytes.
+  // With TransferOptions::report_entries (and in a dry run): each replicated entry's relative path,
+  // raw bytes; directories end in a slash.
   virtual void on_entry(const std::string& path) = 0;
 };
 

@@ -8,9 +8,9 @@ namespace fgsync {
 
 }  // namespace fgsync
 
-#define FGSYNC_ASSERT(expression)                                                      \
-  do {                                                                                 \
-    if (!(expression)) [[unlikely]] {                                                  \
-      ::fgsync::assertion_failed(#expression, __FILE__, __LINE__);                     \
-    }                                                                                  \
+#define FGSYNC_ASSERT(expression)                                  \
+  do {                                                             \
+    if (!(expression)) [[unlikely]] {                              \
+      ::fgsync::assertion_failed(#expression, __FILE__, __LINE__); \
+    }                                                              \
   } while (false)

@@ -15,18 +15,19 @@ inline constexpr std::size_t kChunkBytesMin = 64 * kKiB;
 inline constexpr std::size_t kChunkBytesDefault = 4 * kMiB;
 inline constexpr std::size_t kChunkBytesMax = 16 * kMiB;
 
-// Files up to this size travel packed, many to a frame. 256 KiB: at 25 Gbit/s such a file is 80 us of
-// link time, which no longer dwarfs the cost of a frame (one read, one seal, one send) of its own.
+// Files up to this size travel packed, many to a frame. 256 KiB: at 25 Gbit/s such a file is 80 us
+// of link time, which no longer dwarfs the cost of a frame (one read, one seal, one send) of its
+// own.
 inline constexpr std::size_t kPackedFileBytesMax = 256 * kKiB;
 // A pack is closed at this many payload bytes or entries, whichever comes first.
 inline constexpr std::size_t kPackBytesTarget = 1 * kMiB;
 inline constexpr std::size_t kPackEntriesMax = 1024;
-// A pack frame is never larger than this: its last file and all its entry headers go past the target.
-// A buffer slot holds the larger of a chunk and such a frame.
+// A pack frame is never larger than this: its last file and all its entry headers go past the
+// target. A buffer slot holds the larger of a chunk and such a frame.
 inline constexpr std::size_t kPackFrameBytesMax = 2 * kMiB;
 
-// Room behind the chunk in a buffer slot: the frame's trailer and the authentication tag, rounded up to a
-// page so that slots stay aligned for direct I/O.
+// Room behind the chunk in a buffer slot: the frame's trailer and the authentication tag, rounded
+// up to a page so that slots stay aligned for direct I/O.
 inline constexpr std::size_t kSlotSpareBytes = 4 * kKiB;
 inline constexpr std::size_t kSlotAlignment = 4 * kKiB;
 

@@ -40,7 +40,8 @@ Result<std::unique_ptr<BufferPool>> BufferPool::create(std::size_t slot_bytes,
   void* region = ::mmap(nullptr, slot_bytes * slot_count, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (region == MAP_FAILED) return Status::from_errno(errno, "allocating the buffer pool");
-  // Large pages spare most of the pool's page faults and TLB misses; a kernel without them ignores this.
+  // Large pages spare most of the pool's page faults and TLB misses; a kernel without them ignores
+  // this.
   (void)::madvise(region, slot_bytes * slot_count, MADV_HUGEPAGE);
   return std::unique_ptr<BufferPool>(
       new BufferPool(static_cast<std::byte*>(region), slot_bytes, slot_count));

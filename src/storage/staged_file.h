@@ -38,7 +38,8 @@ class StagedFile {
   // Exact size, then owner, mode, mtime.
   Status finish(const Metadata& metadata);
   Status sync();  // fsync: data and metadata durable
-  // Gives the descriptor up, after finish(): the file waits for publish() by its staging name alone.
+  // Gives the descriptor up, after finish(): the file waits for publish() by its staging name
+  // alone.
   void close() { handle_.reset(); }
   const io::FileHandle& staging_directory() const { return *staging_; }
   // Renames it to its final name. A directory standing there is kIoError (EISDIR).

@@ -44,6 +44,7 @@ class Run {
   void note(const std::string& text);
 
   bool pushes() const { return options_.target.is_remote(); }
+  bool wants_paths() const { return options_.dry_run || options_.report_entries; }
   bool is_local() const { return !pushes() && !options_.sources.front().is_remote(); }
   const Location& far_location() const {
     return pushes() ? options_.target : options_.sources.front();
@@ -206,7 +207,7 @@ io::Task<void> Run::run_local() {
                            .bandwidth_limit = agreed.bandwidth_limit,
                            .timeout = options_.timeout};
   }
-  sender.want_paths();
+  if (wants_paths()) sender.want_paths();
   auto pool = make_buffer_pool(sender.parameters);
   if (!pool.ok()) {
     report_.status = pool.status();
@@ -272,7 +273,7 @@ io::Task<void> Run::run_remote() {
   }
   const SessionKeys keys{connected->secret, answer.session_id};
   Session session(*runtime_, std::move(connected->stream), far_location().host, cancel_);
-  session.want_paths();
+  if (wants_paths()) session.want_paths();
   Role role;
   Watchdog watch(
       session, [&] { return tick(&session, &role); }, [&] { return role.is_patient(); });

@@ -142,6 +142,8 @@ TransferOptions read_transfer(const Reader& reader) {
   options.direct_io = reader.read("direct-io", parse_direct_io, options.direct_io);
   options.cipher = reader.read("cipher", parse_cipher, options.cipher);
 
+  options.report_entries = reader.is_on("verbose");
+
   options.bind = reader.text("bind", options.bind);
   options.ports = reader.read("port", parse_ports, options.ports);
   options.allow_public = reader.is_on("allow-public");
