@@ -1,6 +1,8 @@
 // The initiator's side, against acceptors made by the test.
 #include "transport/connection.h"
 
+#include <sys/socket.h>
+
 #include "transport/connection_fixture.h"
 
 namespace fgsync::transport {
@@ -40,6 +42,28 @@ io::Task<void> connect_to_silence(io::Io& io) {
 }
 
 TEST_P(ConnectionTest, SilentAcceptorHitsTheDeadline) { run(connect_to_silence(control())); }
+
+// A listener whose queue is full drops what comes: a connect then waits for an answer that does not
+// come.
+io::Task<void> connect_to_a_full_queue(io::Io& io) {
+  const Listening listening = listen_on_loopback(io);
+  EXPECT_EQ(::listen(listening.socket.descriptor(), 0), 0);  // one more fits than this says
+  io::Socket queued;
+  co_await connect_and_say(io, listening.address, Bytes(), queued);
+  const io::TimePoint begun = io.environment().now();
+  Result<TlsControl> control =
+      co_await connect_control(io, listening.address, std::nullopt, key_of(1), kSession, soon(io));
+  EXPECT_EQ(control.status().code(), ErrorCode::kConnectTimeout) << control.status().message();
+  const SessionSecret secret = secret_of(1);
+  Result<io::Socket> data =
+      co_await connect_data(io, listening.address, std::nullopt, secret, kSession, 0, soon(io));
+  EXPECT_EQ(data.status().code(), ErrorCode::kConnectTimeout) << data.status().message();
+  EXPECT_LT(io.environment().now() - begun, std::chrono::seconds(5));
+}
+
+TEST_P(ConnectionTest, ConnectThatGetsNoAnswerHitsTheDeadline) {
+  run(connect_to_a_full_queue(control()));
+}
 
 struct Answer {
   Bytes preamble;
