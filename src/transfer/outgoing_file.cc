@@ -59,9 +59,15 @@ Status OutgoingFile::check_and_close() {
   return unchanged;
 }
 
-wire::Checksum OutgoingFile::digest() const {
-  if (packed_digest_) return *packed_digest_;
+void OutgoingFile::set_digest(const wire::Checksum& digest) {
   std::lock_guard lock(mutex_);
+  packed_digest_ = digest;
+}
+
+std::optional<wire::Checksum> OutgoingFile::digest() const {
+  std::lock_guard lock(mutex_);
+  if (packed_digest_) return packed_digest_;
+  if (checksums_.empty() || chunks_left_ > 0) return std::nullopt;
   return wire::file_digest(checksums_);
 }
 

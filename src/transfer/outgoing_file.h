@@ -37,10 +37,10 @@ class OutgoingFile {
   bool settle_chunk(std::uint64_t offset, const wire::Checksum& checksum);
   // After the last chunk: that the source is still what it was, then closes it.
   Status check_and_close();
-  // Digest of the contents, after the last chunk.
-  wire::Checksum digest() const;
-  // The same for a file that travelled in a pack.
-  void set_digest(const wire::Checksum& digest) { packed_digest_ = digest; }
+  // For a file that travels in a pack: its contents have been read.
+  void set_digest(const wire::Checksum& digest);
+  // Digest of the contents once all of them have been read; nullopt before.
+  std::optional<wire::Checksum> digest() const;
 
  private:
   const std::uint64_t id_;
@@ -51,10 +51,10 @@ class OutgoingFile {
   const std::uint32_t chunk_bytes_;
   mutable std::mutex mutex_;
   std::shared_ptr<const storage::SourceFile> source_;  // guarded by mutex_
-  std::vector<wire::Checksum> checksums_;  // guarded by mutex_; sized with the first chunk
-  std::uint64_t chunks_left_;              // guarded by mutex_
-  bool withdrawn_ = false;                 // guarded by mutex_
-  std::optional<wire::Checksum> packed_digest_;
+  std::vector<wire::Checksum> checksums_;        // guarded by mutex_; sized with the first chunk
+  std::uint64_t chunks_left_;                    // guarded by mutex_
+  bool withdrawn_ = false;                       // guarded by mutex_
+  std::optional<wire::Checksum> packed_digest_;  // guarded by mutex_
 };
 
 }  // namespace fgsync::transfer

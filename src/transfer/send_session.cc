@@ -35,6 +35,8 @@ io::Task<void> SendSession::run() {
     sending.spawn(*session_.streams[i].io, worker_.run_stream(i));
   }
   co_await sending.join(io);
+  // Without streams (a dry run) nobody has waited for the end of the planning yet.
+  if (session_.streams.empty()) (void)co_await scheduler_.next(io);
   session_.push(wire::DataEnd{});
   co_await talking.join(io);
 
@@ -97,7 +99,8 @@ Status SendSession::on_plan(const wire::PlanBatch& plan) {
     if (decision.action == wire::PlanAction::kSend) {
       bool is_regular = false;
       const bool known = outgoing_.with(decision.id, [&](OutgoingEntry& outgoing) {
-        is_regular = outgoing.entry.type == wire::EntryType::kRegular && !outgoing.file;
+        is_regular = outgoing.entry.type == wire::EntryType::kRegular && !outgoing.file &&
+                     !session_.parameters.dry_run;
         if (!is_regular) return;
         outgoing.file = std::make_shared<OutgoingFile>(
             decision.id, *outgoing.tree, outgoing.directory, outgoing.name,
@@ -155,10 +158,14 @@ Status SendSession::on_settled(const wire::SettledBatch& settled) {
     if (outgoing->file->is_withdrawn()) {
       return Status(ErrorCode::kProtocolError, "published a file that was withdrawn");
     }
+    const std::optional<wire::Checksum> digest = outgoing->file->digest();
+    if (!digest) {
+      return Status(ErrorCode::kProtocolError, "published a file that has not been sent whole");
+    }
     files_sent_.fetch_add(1, std::memory_order_relaxed);
     bytes_replicated_.fetch_add(outgoing->entry.size, std::memory_order_relaxed);
     const std::string path = outgoing->tree->target_path(outgoing->directory, outgoing->name);
-    digest_.add(wire::describe(outgoing->entry, path, outgoing->file->digest()));
+    digest_.add(wire::describe(outgoing->entry, path, *digest));
     session_.announce_path(path, outgoing->entry);
   }
   session_.add_progress();

@@ -131,7 +131,7 @@ io::Task<void> SendWorker::settle_chunk(io::Io* io, const WorkItem* item,
   wire::FileEnd end;
   end.entry = item->file->id();
   end.complete = !item->file->is_withdrawn();
-  if (end.complete) end.digest = item->file->digest();
+  if (end.complete) end.digest = *item->file->digest();
   session_.push(end);
 }
 
