@@ -15,6 +15,11 @@ inline constexpr std::size_t kChunkBytesMin = 64 * kKiB;
 inline constexpr std::size_t kChunkBytesDefault = 4 * kMiB;
 inline constexpr std::size_t kChunkBytesMax = 16 * kMiB;
 
+// Chunks of one file, so that a peer's (or a sparse file's) size does not decide how much memory
+// its checksums take: 256 MiB. A file may have 64 TiB with the default chunk, 256 TiB with the
+// largest.
+inline constexpr std::uint64_t kFileChunksMax = std::uint64_t{1} << 24;
+
 // Files up to this size travel packed, many to a frame. 256 KiB: at 25 Gbit/s such a file is 80 us
 // of link time, which no longer dwarfs the cost of a frame (one read, one seal, one send) of its
 // own.

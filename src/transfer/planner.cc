@@ -1,6 +1,6 @@
 #include "transfer/planner.h"
 
-#include <algorithm>
+#include <limits>
 
 namespace fgsync::transfer {
 namespace {
@@ -22,14 +22,14 @@ storage::Metadata metadata_of(const wire::ManifestEntry& entry) {
 }
 
 Planner::Planner(Session& session, storage::DirectoryTree& directories,
-                 storage::StagingArea& staging, IncomingTable& incoming, std::string root_display,
-                 bool root_exists)
+                 storage::StagingArea& staging, IncomingTable& incoming,
+                 const ResolvedTarget& target)
     : session_(session),
       directories_(directories),
       staging_(staging),
       incoming_(incoming),
-      root_display_(std::move(root_display)) {
-  if (!root_exists) new_.insert(0);
+      target_(target) {
+  if (!target.exists) new_.insert(0);
 }
 
 Result<wire::PlanBatch> Planner::plan(wire::ManifestBatch batch) {
@@ -58,10 +58,13 @@ Result<wire::PlanBatch> Planner::plan(wire::ManifestBatch batch) {
 }
 
 Status Planner::check_order(const wire::ManifestEntry& entry) {
-  if (entry.id < next_id_) {
+  if (entry.id < next_id_ || entry.id == std::numeric_limits<std::uint64_t>::max()) {
     return Status(ErrorCode::kProtocolError, "manifest entries out of order");
   }
   next_id_ = entry.id + 1;
+  if (entry.parent == 0 && !may_stand_in_root(entry)) {
+    return Status(ErrorCode::kProtocolError, "a manifest entry that no source stands for");
+  }
   if (entry.id == 0) return Status();
   if (!directories_.contains(entry.parent)) {
     return Status(ErrorCode::kProtocolError, "a manifest entry below something unknown");
@@ -71,6 +74,12 @@ Status Planner::check_order(const wire::ManifestEntry& entry) {
     return Status(ErrorCode::kProtocolError, "a manifest directory that is there twice");
   }
   return Status();
+}
+
+bool Planner::may_stand_in_root(const wire::ManifestEntry& entry) const {
+  if (target_.accept.replica_of_contents) return true;
+  const auto expected = target_.expected.find(entry.name);
+  return entry.id != 0 && expected != target_.expected.end() && expected->second == entry.type;
 }
 
 wire::PlanAction Planner::decide(const wire::ManifestEntry& entry) {
@@ -124,6 +133,10 @@ Result<wire::PlanAction> Planner::decide_directory(const wire::ManifestEntry& en
 Result<wire::PlanAction> Planner::decide_symlink(const wire::ManifestEntry& entry) {
   Result<io::FileStatus> present = present_status(entry);
   if (!present.ok() && !is_missing(present)) return present.status();
+  if (present.ok() && present->type == io::FileType::kDirectory) {
+    return Status(ErrorCode::kIoError,
+                  "replacing it: a directory stands where the symlink must go");
+  }
   if (session_.parameters.dry_run && !present.ok()) return wire::PlanAction::kMade;
   auto directory = directories_.open(entry.parent);
   if (!directory.ok()) return directory.status();
@@ -156,6 +169,9 @@ Status Planner::make_symlink(const wire::ManifestEntry& entry,
 }
 
 Result<wire::PlanAction> Planner::decide_file(const wire::ManifestEntry& entry) {
+  if (entry.size > session_.parameters.file_bytes_max()) {
+    return Status(ErrorCode::kUnsupported, "it has more chunks than are kept; use larger ones");
+  }
   Result<io::FileStatus> present = present_status(entry);
   if (!present.ok() && !is_missing(present)) return present.status();
   const wire::PlanAction wanted =
@@ -205,7 +221,7 @@ void Planner::finish_directories() {
                          : directory.status();
     if (!applied.ok()) {
       const std::string relative = directories_.path_of(pending->id);
-      session_.errors().add(relative.empty() ? root_display_ : root_display_ + "/" + relative,
+      session_.errors().add(relative.empty() ? target_.root : target_.root + "/" + relative,
                             applied);
     }
   }
@@ -214,8 +230,8 @@ void Planner::finish_directories() {
 
 std::string Planner::display_path(const wire::ManifestEntry& entry) const {
   const std::string relative = directories_.path_of(entry.parent, entry.name);
-  if (relative.empty()) return root_display_;
-  return root_display_ == "/" ? "/" + relative : root_display_ + "/" + relative;
+  if (relative.empty()) return target_.root;
+  return target_.root == "/" ? "/" + relative : target_.root + "/" + relative;
 }
 
 }  // namespace fgsync::transfer

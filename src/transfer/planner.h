@@ -12,6 +12,7 @@
 #include "storage/staging_area.h"
 #include "transfer/incoming_table.h"
 #include "transfer/session.h"
+#include "transfer/target_mapping.h"
 #include "wire/checksum.h"
 
 namespace fgsync::transfer {
@@ -19,13 +20,12 @@ namespace fgsync::transfer {
 // Not thread-safe: batches are planned one after the other, in the order they come. Blocks.
 class Planner {
  public:
-  // `root_exists` is false only in a dry run. `root_has_entry`: the manifest describes the root
-  // itself (id 0).
   Planner(Session& session, storage::DirectoryTree& directories, storage::StagingArea& staging,
-          IncomingTable& incoming, std::string root_display, bool root_exists);
+          IncomingTable& incoming, const ResolvedTarget& target);
 
   // kProtocolError for a batch that makes no sense (unknown parent, a name below a file, ids not
-  // ascending). Trouble with single entries goes to the session's errors and is decided as kFailed.
+  // ascending) or that brings into the root what was not to come there. Trouble with single entries
+  // goes to the session's errors and is decided as kFailed.
   Result<wire::PlanBatch> plan(wire::ManifestBatch batch);
 
   // Sets owners, modes and times of the directories, deepest first, when nothing will be put into
@@ -47,6 +47,7 @@ class Planner {
     storage::Metadata metadata;
   };
   Status check_order(const wire::ManifestEntry& entry);
+  bool may_stand_in_root(const wire::ManifestEntry& entry) const;
   wire::PlanAction decide(const wire::ManifestEntry& entry);
   Result<wire::PlanAction> decide_directory(const wire::ManifestEntry& entry);
   Result<wire::PlanAction> decide_symlink(const wire::ManifestEntry& entry);
@@ -63,7 +64,7 @@ class Planner {
   storage::DirectoryTree& directories_;
   storage::StagingArea& staging_;
   IncomingTable& incoming_;
-  const std::string root_display_;
+  const ResolvedTarget target_;
   std::uint64_t next_id_ = 0;              // the least that the next entry may have
   std::unordered_set<std::uint64_t> new_;  // directories made (dry run: to be made) by this run
   std::unordered_set<std::uint64_t>

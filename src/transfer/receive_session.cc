@@ -15,10 +15,9 @@ ReceiveSession::ReceiveSession(Session& session, const ResolvedTarget& target, i
       directories_(session.files(), std::move(root), kOpenDirectoriesMax),
       staging_(session.files(), std::move(session_name)),
       committer_(session, directories_, target.root),
-      planner_(session, directories_, staging_, incoming_, target.root, target.exists),
+      planner_(session, directories_, staging_, incoming_, target),
       worker_(session, directories_, staging_, incoming_, committer_),
-      commit_pause_(session.control_io()),
-      exists_(target.exists) {}
+      commit_pause_(session.control_io()) {}
 
 io::Task<void> ReceiveSession::run() {
   io::Io& io = session_.control_io();
@@ -59,16 +58,19 @@ io::Task<void> ReceiveSession::read_announcements() {
     Result<wire::Message> message = co_await receive_message(session_);
     if (!message.ok()) co_return;
     Status handled;
-    if (auto* batch = std::get_if<wire::ManifestBatch>(&*message)) {
+    const bool announcing = !plan_complete_.load(std::memory_order_relaxed);
+    auto* batch = std::get_if<wire::ManifestBatch>(&*message);
+    const auto* end = std::get_if<wire::ManifestEnd>(&*message);
+    if (batch != nullptr && announcing) {
       handled = co_await on_manifest(std::move(*batch));
-    } else if (const auto* end = std::get_if<wire::ManifestEnd>(&*message)) {
+    } else if (end != nullptr && announcing) {
       plan_complete_.store(true, std::memory_order_release);
       if (end->entries != planner_.entries()) {
         handled = Status(ErrorCode::kProtocolError, "the manifest has not come whole");
       }
     } else if (const auto* file_end = std::get_if<wire::FileEnd>(&*message)) {
       finishing_.spawn(session_.control_io(), on_file_end(*file_end));
-    } else if (std::holds_alternative<wire::DataEnd>(*message)) {
+    } else if (std::holds_alternative<wire::DataEnd>(*message) && !announcing) {
       co_return;
     } else {
       handled = Status(ErrorCode::kProtocolError, "a message that a sender does not send now");
@@ -117,6 +119,7 @@ void ReceiveSession::land() {
   clean_staging();
   if (session_.failed() || session_.parameters.dry_run) return;
   planner_.finish_directories();
+  const Session::Flushing flushing(session_);
   transport::StageTimer syncing(session_.meter(), Stage::kSync, 0);
   auto root = directories_.open(0);
   Status synced = root.ok() ? session_.files().sync_file_system(**root) : root.status();

@@ -48,7 +48,6 @@ class ReceiveSession {
   ReceiveWorker worker_;
   io::TaskGroup finishing_;  // large files whose last word has come
   io::Pause commit_pause_;
-  const bool exists_;
   wire::Summary sender_summary_;
   std::atomic<bool> plan_complete_{false};
   std::atomic<std::uint64_t> files_announced_{0};

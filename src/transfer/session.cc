@@ -43,7 +43,7 @@ void Session::fail(const Status& status) {
     status_ = status;
     failed_.store(true, std::memory_order_release);
   }
-  if (!peer_aborted_) push(wire::Abort{ErrorEntry{"", status.code(), status.message()}});
+  if (!peer_aborted_.load()) push(wire::Abort{ErrorEntry{"", status.code(), status.message()}});
   outbox_.close();
   for (const DataStream& data : streams) data.stream->shutdown();
   for (const auto& wake : wakes_) wake();
@@ -114,7 +114,7 @@ io::Task<Result<wire::Message>> receive_message(Session& session) {
       continue;
     }
     if (const auto* abort = std::get_if<wire::Abort>(&*message)) {
-      session.peer_aborted_ = true;
+      session.peer_aborted_.store(true);
       const ErrorCode code =
           abort->error.code == ErrorCode::kOk ? ErrorCode::kProtocolError : abort->error.code;
       session.fail(Status(code, abort->error.message).with_context(session.peer()));

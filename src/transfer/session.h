@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/limits.h"
 #include "fgsync/options.h"
 #include "fgsync/report.h"
 #include "fgsync/transfer.h"
@@ -35,6 +36,8 @@ struct SessionParameters {
   std::uint64_t bandwidth_limit = 0;
   std::chrono::milliseconds timeout{0};
 
+  // Both sides keep a checksum for each chunk of a file under way: no larger file is taken.
+  std::uint64_t file_bytes_max() const { return limits::kFileChunksMax * chunk_bytes; }
   // Files up to this size travel packed; larger ones in chunks.
   std::uint64_t packed_file_bytes_max() const;
 };
@@ -92,6 +95,19 @@ class Session {
   void add_progress(std::uint64_t amount = 1) {
     progress_.fetch_add(amount, std::memory_order_relaxed);
   }
+  // While a flush to the disk is under way: it moves no bytes that could be counted, and may take
+  // its time without being a stall.
+  class Flushing {
+   public:
+    explicit Flushing(Session& session) : session_(session) { session_.flushing_.fetch_add(1); }
+    ~Flushing() { session_.flushing_.fetch_sub(1); }
+    Flushing(const Flushing&) = delete;
+    Flushing& operator=(const Flushing&) = delete;
+
+   private:
+    Session& session_;
+  };
+  bool is_flushing() const { return flushing_.load(std::memory_order_relaxed) > 0; }
   void set_peer_progress(std::uint64_t progress) {
     peer_progress_.store(progress, std::memory_order_relaxed);
   }
@@ -128,10 +144,11 @@ class Session {
   std::vector<std::function<void()>> wakes_;
   std::atomic<bool> failed_{false};
   mutable std::mutex mutex_;
-  Status status_;              // guarded by mutex_
-  bool peer_aborted_ = false;  // control worker only: the failure came from the peer
+  Status status_;                          // guarded by mutex_
+  std::atomic<bool> peer_aborted_{false};  // the failure came from the peer
   std::atomic<std::uint64_t> progress_{0};
   std::atomic<std::uint64_t> peer_progress_{0};
+  std::atomic<int> flushing_{0};
 };
 
 // Sends what is pushed until the outbox is closed or the connection breaks. Once per session.

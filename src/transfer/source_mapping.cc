@@ -34,6 +34,11 @@ Result<ResolvedSource> resolve_source(io::Environment& environment, const std::s
   description.contents_only = ends_with_slash(path) || is_dot;
   description.base_name = is_dot || typed_name.empty() ? last_component(*absolute) : typed_name;
 
+  if (!description.base_name.empty() && !wire::is_valid_name(description.base_name)) {
+    return Status(ErrorCode::kUnusable,
+                  path + ": refused: a state directory is never part of what is replicated");
+  }
+
   const std::string directory = description.is_directory ? *absolute : parent_of(*absolute);
   auto ancestry = ancestry_of(environment, directory);
   if (!ancestry.ok()) return unusable(path, ancestry.status());

@@ -75,6 +75,9 @@ Result<Landing> choose_landing(io::FileSystem& files, const std::string& target,
   }
   landing.directories = {path.find('/') == std::string::npos ? "." : parent_of(path)};
   landing.names = {last_component(path)};
+  if (!wire::is_valid_name(landing.names.front())) {
+    return Status(ErrorCode::kUnusable, target + ": refused: no file can have this name here");
+  }
   return landing;
 }
 
@@ -192,6 +195,8 @@ Result<ResolvedTarget> resolve_target(io::Environment& environment, const std::s
 
   ResolvedTarget resolved;
   for (const std::string& directory : landing->directories) {
+    // Below what a dry run has not made there is nothing to look at.
+    if (!resolved.exists) break;
     Result<bool> there = ensure_directory(files, directory, make_parents, dry_run);
     if (!there.ok()) return there.status();
     resolved.exists = *there;
@@ -204,6 +209,10 @@ Result<ResolvedTarget> resolve_target(io::Environment& environment, const std::s
   }
   resolved.accept.replica_of_contents = landing->replica_of_contents;
   resolved.accept.names = landing->names;
+  for (std::size_t i = 0; !landing->replica_of_contents && i < sources.size(); ++i) {
+    resolved.expected[landing->names[i]] =
+        sources[i].is_directory ? wire::EntryType::kDirectory : wire::EntryType::kRegular;
+  }
   for (const std::string& name : landing->names) {
     resolved.accept.displays.push_back(name.empty() ? resolved.root : join(resolved.root, name));
   }

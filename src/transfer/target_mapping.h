@@ -1,6 +1,7 @@
 // Where the sources land, decided on the host that has the target.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,9 @@ struct ResolvedTarget {
   std::string root;    // absolute path of the directory that everything lands in
   bool exists = true;  // false only in a dry run: the directory would be made
   wire::TargetAccept accept;
+  // What the sender may put directly into the root, by name; everything if the contents of its one
+  // directory stand there. A sender that was asked for one file must not bring another.
+  std::map<std::string, wire::EntryType> expected;
 };
 
 // Applies the rules of "what lands where", makes the target directory where it is missing (its
