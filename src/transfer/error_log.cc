@@ -19,6 +19,7 @@ void ErrorLog::add(ErrorEntry error) {
 
 void ErrorLog::note(const std::string& text) {
   std::lock_guard lock(mutex_);
+  if (notes_.size() == limits::kNoteBatchEntries) return;
   if (std::find(notes_.begin(), notes_.end(), text) == notes_.end()) notes_.push_back(text);
 }
 

@@ -16,7 +16,7 @@ class ErrorLog {
   // Keeps the first limits::kErrorsKeptMax with their text and counts all.
   void add(std::string path, const Status& status);
   void add(ErrorEntry error);
-  // Says a thing once, however often it happens.
+  // Says a thing once, however often it happens; of different things, as many as fit one message.
   void note(const std::string& text);
 
   std::vector<ErrorEntry> errors() const;

@@ -34,6 +34,13 @@ void take_over(Session& session, const wire::Setup& setup, const wire::SetupRepl
   parameters.cipher = reply.cipher;
 }
 
+// What every later step relies on.
+bool is_sound(const wire::SourceOffer& offer) {
+  return std::all_of(offer.sources.begin(), offer.sources.end(), [](const auto& source) {
+    return !source.ancestry.empty() && (source.is_directory || !source.base_name.empty());
+  });
+}
+
 // A far side may choose for `auto`, and nothing else: never a weaker cipher than asked for.
 bool is_acceptable(Cipher asked, Cipher chosen) {
   if (asked != Cipher::kAuto) return chosen == asked;
@@ -91,7 +98,9 @@ io::Task<Result<OfferedSources>> offer_sources(Session& session, std::vector<std
   if (!told.ok()) co_return told;
   Result<wire::TargetAccept> accept = co_await expect<wire::TargetAccept>(session);
   if (!accept.ok()) co_return accept.status();
-  if (accept->names.size() != sources->size() || accept->displays.size() != sources->size()) {
+  const bool whole_tree = sources->size() == 1 && sources->front().description.is_directory;
+  if (accept->names.size() != sources->size() || accept->displays.size() != sources->size() ||
+      (accept->replica_of_contents && !whole_tree)) {
     co_return Status(ErrorCode::kProtocolError,
                      session.peer() + ": accepted other sources than were offered");
   }
@@ -101,6 +110,10 @@ io::Task<Result<OfferedSources>> offer_sources(Session& session, std::vector<std
 io::Task<Result<AcceptedTarget>> accept_sources(Session& session, std::string target) {
   Result<wire::SourceOffer> offer = co_await expect<wire::SourceOffer>(session);
   if (!offer.ok()) co_return offer.status();
+  if (!is_sound(*offer)) {
+    co_return Status(ErrorCode::kProtocolError,
+                     session.peer() + ": offered a source that says too little of itself");
+  }
   Result<ResolvedTarget> resolved = Status(ErrorCode::kUnusable, "not resolved");
   co_await io::run_blocking(session.control_io(), [&] {
     resolved = resolve_target(session.environment(), target, offer->sources,

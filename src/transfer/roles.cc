@@ -25,11 +25,15 @@ io::Task<Status> ensure_pool(Session* session, Role* role) {
 }
 
 io::Task<Status> prepare(Session* session, Role* role, OpenStreams* open_streams) {
+  // Whatever fails the session from here on finds what it must wake; what has failed it before has
+  // not.
+  if (session->failed()) co_return session->status();
   if (session->parameters.dry_run) co_return Status();
   Status pooled = co_await ensure_pool(session, role);
   if (!pooled.ok()) co_return pooled;
   io::Task<Status> opening = (*open_streams)();
   Status opened = co_await opening;
+  if (opened.ok()) opened = session->status();
   co_return opened;
 }
 
