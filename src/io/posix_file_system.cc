@@ -111,17 +111,10 @@ Result<FileHandle> PosixFileSystem::open_directory(const FileHandle& base,
 
 Result<FileHandle> PosixFileSystem::open_file(const FileHandle& base, const std::string& name,
                                               OpenMode mode) {
-  switch (mode) {
-    case OpenMode::kRead:
-      return open_existing(base, name, 0);
-    case OpenMode::kReadDirect:
-      return open_existing(base, name, O_DIRECT);
-    case OpenMode::kCreate:
-      return create(base, name, 0);
-    case OpenMode::kCreateDirect:
-      return create(base, name, O_DIRECT);
-  }
-  FGSYNC_ASSERT(false);
+  const bool creates = mode == OpenMode::kCreate || mode == OpenMode::kCreateDirect;
+  const bool is_direct = mode == OpenMode::kReadDirect || mode == OpenMode::kCreateDirect;
+  const int direct = is_direct ? O_DIRECT : 0;
+  return creates ? create(base, name, direct) : open_existing(base, name, direct);
 }
 
 // O_NONBLOCK so that opening a FIFO without a writer does not wait for one. It goes away
