@@ -24,6 +24,8 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t kReadBytes = 64 * 1024;  // a pipe's capacity, pipe(7)
 constexpr std::chrono::milliseconds kExitPollInterval{5};
 constexpr std::chrono::seconds kGraceAtEnd{1};
+// What ssh(1) gives for a failure of its own: not taken for success.
+constexpr int kExitUnknown = 255;
 
 struct Pipe {
   UniqueFd read;
@@ -225,8 +227,8 @@ std::optional<int> ChildProcess::wait_for_exit(std::chrono::milliseconds wait) {
       exit_status_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
       return exit_status_;
     }
-    if (ended < 0 && errno == ECHILD) {  // reaped elsewhere: it has ended, how is not known
-      exit_status_ = 0;
+    if (ended < 0 && errno == ECHILD) {  // reaped elsewhere: how it ended is not known
+      exit_status_ = kExitUnknown;
       return exit_status_;
     }
     if (Clock::now() >= deadline) return std::nullopt;

@@ -322,7 +322,7 @@ void UringIo::collect() {
 
 void UringIo::on_completion(Operation& operation, int result) {
   if (result == -EAGAIN || result == -EINTR) {
-    // Some file systems and kernels refuse to wait (vitastor, 5.10); a socket may have been made
+    // Some file systems and kernels refuse to wait (seen with 5.10); a socket may have been made
     // non-blocking.
     if (operation.kind != Operation::Kind::kRead && operation.kind != Operation::Kind::kWrite) {
       set_nonblocking(operation.descriptor, false);
