@@ -1,5 +1,5 @@
-// FGSYNC_ASSERT: for mistakes of the programmer only, on in every build. Input from a peer, a disk or
-// a user never reaches it: that is checked and answered with a Status.
+// FGSYNC_ASSERT: for mistakes of the programmer only, on in every build. Input from a peer, a disk
+// or a user never reaches it: that is checked and answered with a Status.
 #pragma once
 
 namespace fgsync {

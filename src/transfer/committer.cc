@@ -63,6 +63,7 @@ bool Committer::is_stale() {
 void Committer::commit_now(StagedEntry entry) {
   Status synced;
   {
+    const Session::Flushing flushing(session_);
     transport::StageTimer syncing(session_.meter(), Stage::kSync, entry.file->entry.size);
     synced = entry.staged->sync();
   }
@@ -78,6 +79,7 @@ void Committer::publish_batch(std::vector<StagedEntry> entries) {
 
 // One syncfs for each mount that the batch is staged on.
 Status Committer::sync_batch(const std::vector<StagedEntry>& entries) {
+  const Session::Flushing flushing(session_);
   transport::StageTimer syncing(session_.meter(), Stage::kSync, 0);
   std::uint64_t bytes = 0;
   std::set<const io::FileHandle*> synced;

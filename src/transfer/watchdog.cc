@@ -8,6 +8,8 @@ namespace {
 constexpr std::chrono::milliseconds kTick{100};
 constexpr std::chrono::seconds kHeartbeatInterval{1};
 constexpr int kLooksAfterFailure = 10;  // one second
+// A flush may take this long before it counts as a stall; a disk that needs more is broken.
+constexpr std::chrono::minutes kFlushPatience{10};
 
 std::string seconds_text(std::chrono::milliseconds time) {
   std::string text = std::to_string(time.count() / 1000);
@@ -24,7 +26,8 @@ Watchdog::Watchdog(Session& session, std::function<Status()> each_tick,
       patient_(std::move(patient)),
       pause_(session.control_io()),
       last_advance_(session.environment().now()),
-      last_heartbeat_(last_advance_) {}
+      last_heartbeat_(last_advance_),
+      flushing_since_(last_advance_) {}
 
 io::Task<void> Watchdog::run() {
   while (true) {
@@ -49,13 +52,20 @@ void Watchdog::look() {
   if (!tick.ok()) session_.fail(tick);
   if (session_.failed()) return;
 
+  if (!session_.is_flushing()) {
+    flushing_since_ = now;
+  } else if (now - flushing_since_ < kFlushPatience) {
+    session_.add_progress();
+  }
+  // The peer hears of it by the heartbeat: it must not take the wait for a stall either.
+  if (patient_()) session_.add_progress();
   const std::uint64_t progress = session_.progress();
   if (now - last_heartbeat_ >= kHeartbeatInterval) {
     last_heartbeat_ = now;
     session_.push(wire::Heartbeat{progress});
   }
   const std::uint64_t peer_progress = session_.peer_progress();
-  if (progress != last_progress_ || peer_progress != last_peer_progress_ || patient_()) {
+  if (progress != last_progress_ || peer_progress != last_peer_progress_) {
     last_progress_ = progress;
     last_peer_progress_ = peer_progress;
     last_advance_ = now;

@@ -32,6 +32,7 @@ class Watchdog {
   std::uint64_t last_peer_progress_ = 0;
   io::TimePoint last_advance_;
   io::TimePoint last_heartbeat_;
+  io::TimePoint flushing_since_;
 };
 
 }  // namespace fgsync::transfer
