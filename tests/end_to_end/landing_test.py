@@ -3,7 +3,7 @@ import contextlib
 import os
 import subprocess
 
-from ssh_server import REMOTE_WAYS, WAYS, SshCase
+from ssh_server import REMOTE_WAYS, WAYS, SshCase, each_way
 from support import main, needs_root
 from trees import assert_replica, listing, write
 
@@ -16,13 +16,10 @@ class WhatLandsWhere(SshCase):
         write(f"{self.source}/sub/file", b"contents")
         self.file = write(self.path("single"), b"a file", 0o640, 1_234_567_890_000_000_007)
 
-    def each_way(self, ways=WAYS):
-        """Yields each way and an empty directory for its targets."""
-        for way in ways:
-            with self.subTest(way=way):
-                place = self.path("place-" + way)
-                os.mkdir(place)
-                yield way, place
+    def place(self, way):
+        """An empty directory for one way's targets."""
+        os.mkdir(self.path("place-" + way))
+        return self.path("place-" + way)
 
     def assert_file(self, path):
         with open(path, "rb") as file:
@@ -30,97 +27,108 @@ class WhatLandsWhere(SshCase):
         got, wanted = os.lstat(path), os.lstat(self.file)
         self.assertEqual((wanted.st_mode, wanted.st_mtime_ns), (got.st_mode, got.st_mtime_ns))
 
-    def test_a_directory_becomes_the_target_itself(self):
-        for way, place in self.each_way():
-            self.expect(0, self.go(way, self.source, f"{place}/ckpt"))
-            assert_replica(self, self.source, f"{place}/ckpt")
-            self.expect(0, self.go(way, self.source, f"{place}/ckpt"))  # also where it exists already
-            assert_replica(self, self.source, f"{place}/ckpt")
-            self.assertEqual(["ckpt"], os.listdir(place))
+    @each_way()
+    def test_a_directory_becomes_the_target_itself(self, way):
+        place = self.place(way)
+        self.expect(0, self.go(way, self.source, f"{place}/ckpt"))
+        assert_replica(self, self.source, f"{place}/ckpt")
+        self.expect(0, self.go(way, self.source, f"{place}/ckpt"))  # also where it exists already
+        assert_replica(self, self.source, f"{place}/ckpt")
+        self.assertEqual(["ckpt"], os.listdir(place))
 
-    def test_a_source_with_a_slash_lands_in_either_form_of_target(self):
-        for way, place in self.each_way():
-            self.expect(0, self.go(way, self.source + "/", f"{place}/a"))
-            self.expect(0, self.go(way, self.source + "/", f"{place}/b/"))
-            assert_replica(self, self.source, f"{place}/a")
-            assert_replica(self, self.source, f"{place}/b")
+    @each_way()
+    def test_a_source_with_a_slash_lands_in_either_form_of_target(self, way):
+        place = self.place(way)
+        self.expect(0, self.go(way, self.source + "/", f"{place}/a"))
+        self.expect(0, self.go(way, self.source + "/", f"{place}/b/"))
+        assert_replica(self, self.source, f"{place}/a")
+        assert_replica(self, self.source, f"{place}/b")
 
-    def test_a_directory_lands_below_a_target_with_a_slash(self):
-        for way, place in self.each_way():
-            self.expect(0, self.go(way, self.source, f"{place}/"))
-            assert_replica(self, self.source, f"{place}/ckpt")
-            self.expect(0, self.go(way, self.source, f"{place}/made/"))
-            assert_replica(self, self.source, f"{place}/made/ckpt")
-            self.assertEqual(["ckpt", "made"], sorted(os.listdir(place)))
+    @each_way()
+    def test_a_directory_lands_below_a_target_with_a_slash(self, way):
+        place = self.place(way)
+        self.expect(0, self.go(way, self.source, f"{place}/"))
+        assert_replica(self, self.source, f"{place}/ckpt")
+        self.expect(0, self.go(way, self.source, f"{place}/made/"))
+        assert_replica(self, self.source, f"{place}/made/ckpt")
+        self.assertEqual(["ckpt", "made"], sorted(os.listdir(place)))
 
-    def test_a_file_lands_under_the_targets_name(self):
-        for way, place in self.each_way():
-            self.expect(0, self.go(way, self.file, f"{place}/name"))
-            self.assert_file(f"{place}/name")
-            write(f"{place}/old", b"older contents")
-            self.expect(0, self.go(way, self.file, f"{place}/old"))
-            self.assert_file(f"{place}/old")
-            self.assertEqual(["name", "old"], sorted(os.listdir(place)))
+    @each_way()
+    def test_a_file_lands_under_the_targets_name(self, way):
+        place = self.place(way)
+        self.expect(0, self.go(way, self.file, f"{place}/name"))
+        self.assert_file(f"{place}/name")
+        write(f"{place}/old", b"older contents")
+        self.expect(0, self.go(way, self.file, f"{place}/old"))
+        self.assert_file(f"{place}/old")
+        self.assertEqual(["name", "old"], sorted(os.listdir(place)))
 
-    def test_a_file_lands_in_an_existing_directory(self):
-        for way, place in self.each_way():
-            self.expect(0, self.go(way, self.file, place))
-            self.assert_file(f"{place}/single")
-            self.assertEqual(["single"], os.listdir(place))
+    @each_way()
+    def test_a_file_lands_in_an_existing_directory(self, way):
+        place = self.place(way)
+        self.expect(0, self.go(way, self.file, place))
+        self.assert_file(f"{place}/single")
+        self.assertEqual(["single"], os.listdir(place))
 
-    def test_a_file_lands_in_a_target_with_a_slash(self):
-        for way, place in self.each_way():
-            self.expect(0, self.go(way, self.file, f"{place}/made/"))
-            self.assert_file(f"{place}/made/single")
-            self.assertEqual(["single"], os.listdir(f"{place}/made"))
+    @each_way()
+    def test_a_file_lands_in_a_target_with_a_slash(self, way):
+        place = self.place(way)
+        self.expect(0, self.go(way, self.file, f"{place}/made/"))
+        self.assert_file(f"{place}/made/single")
+        self.assertEqual(["single"], os.listdir(f"{place}/made"))
 
-    def test_several_sources_land_under_their_own_names(self):
-        for way, place in self.each_way():
-            sources = [self.source, self.file, self.home]
-            target = f"{place}/all"
-            if way == "pull":
-                arguments = [*self.over_ssh(), *("near:" + path for path in sources), target]
-            elif way == "push":
-                arguments = [*self.over_ssh(), *sources, "near:" + target]
-            else:
-                arguments = [*sources, target]
-            self.expect(0, self.fgsync(*arguments))
-            assert_replica(self, self.source, f"{target}/ckpt")
-            assert_replica(self, self.home, f"{target}/home")
-            self.assert_file(f"{target}/single")
-            self.assertEqual(["ckpt", "home", "single"], sorted(os.listdir(target)))
+    @each_way()
+    def test_several_sources_land_under_their_own_names(self, way):
+        place = self.place(way)
+        sources = [self.source, self.file, self.home]
+        target = f"{place}/all"
+        if way == "pull":
+            arguments = [*self.over_ssh(), *("near:" + path for path in sources), target]
+        elif way == "push":
+            arguments = [*self.over_ssh(), *sources, "near:" + target]
+        else:
+            arguments = [*sources, target]
+        self.expect(0, self.fgsync(*arguments))
+        assert_replica(self, self.source, f"{target}/ckpt")
+        assert_replica(self, self.home, f"{target}/home")
+        self.assert_file(f"{target}/single")
+        self.assertEqual(["ckpt", "home", "single"], sorted(os.listdir(target)))
 
-    def test_two_sources_with_one_base_name_are_a_usage_error(self):
-        os.makedirs(self.path("elsewhere/ckpt"))
-        for way, place in self.each_way(("local", "push")):
-            remote = [*self.over_ssh()] if way == "push" else []
-            target = f"{place}/t" if way == "local" else f"near:{place}/t"
-            result = self.expect(1, self.fgsync(*remote, self.source, self.path("elsewhere/ckpt"), target))
-            self.assertIn("ckpt", result.text())
+    @each_way("local", "push")
+    def test_two_sources_with_one_base_name_are_a_usage_error(self, way):
+        os.makedirs(self.path("elsewhere/ckpt"), exist_ok=True)
+        place = self.place(way)
+        remote = [*self.over_ssh()] if way == "push" else []
+        target = f"{place}/t" if way == "local" else f"near:{place}/t"
+        result = self.expect(1, self.fgsync(*remote, self.source, self.path("elsewhere/ckpt"), target))
+        self.assertIn("ckpt", result.text())
+        self.assertEqual([], os.listdir(place))
+
+    @each_way()
+    def test_missing_parents_are_made_only_when_asked_for(self, way):
+        place = self.place(way)
+        for source in (self.source, self.file):
+            self.expect(3, self.go(way, source, f"{place}/no/such/parent"))
             self.assertEqual([], os.listdir(place))
+        self.expect(0, self.go(way, self.source, f"{place}/a/b/c", "--mkpath"))
+        assert_replica(self, self.source, f"{place}/a/b/c")
+        self.expect(0, self.go(way, self.file, f"{place}/d/e/name", "--mkpath"))
+        self.assert_file(f"{place}/d/e/name")
 
-    def test_missing_parents_are_made_only_when_asked_for(self):
-        for way, place in self.each_way():
-            for source in (self.source, self.file):
-                self.expect(3, self.go(way, source, f"{place}/no/such/parent"))
-                self.assertEqual([], os.listdir(place))
-            self.expect(0, self.go(way, self.source, f"{place}/a/b/c", "--mkpath"))
-            assert_replica(self, self.source, f"{place}/a/b/c")
-            self.expect(0, self.go(way, self.file, f"{place}/d/e/name", "--mkpath"))
-            self.assert_file(f"{place}/d/e/name")
+    @each_way()
+    def test_a_symlink_as_the_source_stands_for_what_it_leads_to(self, way):
+        place = self.place(way)
+        os.symlink(self.source, f"{place}/latest")
+        self.expect(0, self.go(way, f"{place}/latest", f"{place}/current"))
+        assert_replica(self, self.source, f"{place}/current")
 
-    def test_a_symlink_as_the_source_stands_for_what_it_leads_to(self):
-        os.symlink("ckpt", self.path("latest"))
-        for way, place in self.each_way():
-            self.expect(0, self.go(way, self.path("latest"), f"{place}/current"))
-            assert_replica(self, self.source, f"{place}/current")
-
-    def test_a_symlink_to_a_directory_as_the_target_is_followed(self):
-        for way, place in self.each_way():
-            os.mkdir(f"{place}/real")
-            os.symlink("real", f"{place}/alias")
-            self.expect(0, self.go(way, self.source, f"{place}/alias"))
-            assert_replica(self, self.source, f"{place}/real")
+    @each_way()
+    def test_a_symlink_to_a_directory_as_the_target_is_followed(self, way):
+        place = self.place(way)
+        os.mkdir(f"{place}/real")
+        os.symlink("real", f"{place}/alias")
+        self.expect(0, self.go(way, self.source, f"{place}/alias"))
+        assert_replica(self, self.source, f"{place}/real")
 
     def test_a_relative_remote_path_is_below_the_remote_home(self):
         # sshd changes to the home that the password file names; this one does so to a home of the test's.
@@ -130,17 +138,18 @@ class WhatLandsWhere(SshCase):
         self.expect(0, self.fgsync(*self.over_ssh(far=far), "near:replica", self.path("back")))
         assert_replica(self, self.source, self.path("back"))
 
-    def test_no_shell_reads_a_path(self):
-        for way, place in self.each_way(REMOTE_WAYS):
-            for name in ("a b", "$(touch called)", "`id`", "q'q", 'd"d', "*", "~", "semi;touch called", "line\nbreak",
-                         "back\\slash", "--delete", "&", "é"):
-                source, target = f"{place}/s {name}", f"{place}/t {name}"
-                os.mkdir(source)
-                write(f"{source}/f", name.encode())
-                self.expect(0, self.go(way, source, target))
-                assert_replica(self, source, target)
-            self.assertEqual([], [p for p in os.listdir(place) if p[:2] not in ("s ", "t ")])
-        self.assertFalse(os.path.exists(self.path("far-home/called")))
+    @each_way(*REMOTE_WAYS)
+    def test_no_shell_reads_a_path(self, way):
+        place = self.place(way)
+        for name in ("a b", "$(touch called)", "`id`", "q'q", 'd"d', "*", "~", "semi;touch called", "line\nbreak",
+                     "back\\slash", "--delete", "&", "é"):
+            source, target = f"{place}/s {name}", f"{place}/t {name}"
+            os.mkdir(source)
+            write(f"{source}/f", name.encode())
+            self.expect(0, self.go(way, source, target))
+            assert_replica(self, source, target)
+        self.assertEqual([], [p for p in os.listdir(place) if p[:2] not in ("s ", "t ")])
+        self.assertFalse(os.path.exists(f"{self.far_home}/called"))
 
 
 class Refusals(SshCase):
@@ -158,14 +167,12 @@ class Refusals(SshCase):
         self.assertRegex(result.text(), r"(?m)^fgsync: .+")
         return result
 
-    def refuse_all_ways(self, source, target, code=3):
+    def check_refused(self, source, target, *reasons):
         for way in WAYS:
             with self.subTest(way=way, source=source, target=target):
-                yield self.refuse(way, source, target, code)
-
-    def check_refused(self, source, target):
-        for result in self.refuse_all_ways(source, target):
-            self.assertIn("refused", result.text())
+                result = self.refuse(way, source, target)
+                for reason in reasons or ["refused"]:
+                    self.assertIn(reason, result.text())
 
     def test_a_target_inside_the_source_is_refused(self):
         self.check_refused(self.tree, f"{self.tree}/inner")
@@ -213,9 +220,7 @@ class Refusals(SshCase):
                 self.assertEqual(b"original", file.read())
 
     def test_a_missing_source_is_named(self):
-        for result in self.refuse_all_ways(self.path("no-such"), self.path("target")):
-            self.assertIn("no-such", result.text())
-            self.assertIn("No such file or directory", result.text())
+        self.check_refused(self.path("no-such"), self.path("target"), "no-such", "No such file or directory")
 
     def test_one_missing_source_among_several_refuses_all(self):
         result = self.expect(3, self.fgsync(self.tree, self.path("no-such"), self.path("target")))
@@ -224,20 +229,17 @@ class Refusals(SshCase):
 
     def test_a_fifo_as_the_source_is_refused(self):
         os.mkfifo(self.path("fifo"))
-        for result in self.refuse_all_ways(self.path("fifo"), self.path("target")):
-            self.assertIn("fifo", result.text())
+        self.check_refused(self.path("fifo"), self.path("target"), "fifo")
 
     def test_a_target_that_is_a_file_is_refused_for_a_directory(self):
         target = write(self.path("target"), b"kept")
-        for result in self.refuse_all_ways(self.tree, target):
-            self.assertIn("Not a directory", result.text())
+        self.check_refused(self.tree, target, "Not a directory")
         with open(target, "rb") as file:
             self.assertEqual(b"kept", file.read())
 
     def test_a_file_in_the_place_of_the_targets_parent_is_refused(self):
         write(self.path("notadir"))
-        for result in self.refuse_all_ways(self.tree, self.path("notadir/target")):
-            self.assertIn("Not a directory", result.text())
+        self.check_refused(self.tree, self.path("notadir/target"), "Not a directory")
 
     def test_two_remote_sides_are_a_usage_error_that_says_so(self):
         result = self.expect(1, self.fgsync(*self.over_ssh(), "near:/a", "near:/b"))

@@ -1,4 +1,5 @@
 """An sshd of the test's own: own keys, own configuration, a free port, an empty home."""
+import functools
 import os
 import socket
 import subprocess
@@ -6,6 +7,23 @@ import subprocess
 from support import Case, wait_until
 
 SSHD = "/usr/sbin/sshd"
+WAYS = ("local", "push", "pull")
+REMOTE_WAYS = ("push", "pull")
+
+
+def each_way(*ways):
+    """Calls the test once for each way (all, if none is named), as a sub-test."""
+
+    def decorate(test):
+        @functools.wraps(test)
+        def for_each(self):
+            for way in ways or WAYS:
+                with self.subTest(way=way):
+                    test(self, way)
+
+        return for_each
+
+    return decorate
 
 
 def free_port(host="127.0.0.1"):
@@ -104,7 +122,3 @@ class SshCase(Case):
 
     def go(self, way, source, target, *options, seconds=120, **more):
         return self.start_way(way, source, target, *options, **more).wait(seconds)
-
-
-WAYS = ("local", "push", "pull")
-REMOTE_WAYS = ("push", "pull")

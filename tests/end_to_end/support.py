@@ -97,8 +97,8 @@ class Run:
     """A program under way. Its output goes to files, so that it never waits for us to read it."""
 
     def __init__(self, case, argv, **options):
-        self.out = tempfile.TemporaryFile(dir=case.directory)
-        self.err = tempfile.NamedTemporaryFile(dir=case.directory)
+        self.out = tempfile.TemporaryFile(dir=case.path("output"))
+        self.err = tempfile.NamedTemporaryFile(dir=case.path("output"))
         self.started = time.monotonic()
         options = {"stdin": subprocess.DEVNULL, "stdout": self.out, "stderr": self.err, **options}
         self.process = subprocess.Popen(argv, start_new_session=True, **options)
@@ -148,6 +148,7 @@ class Case(unittest.TestCase):
         self.directory = self.make_directory()
         self.home = self.path("home")
         os.mkdir(self.home)
+        os.mkdir(self.path("output"))
         self.far_pids_file = self.path("far-pids")
 
     def make_directory(self):
