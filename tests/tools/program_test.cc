@@ -1,11 +1,13 @@
 // The program as its users run it, where no transfer is needed to see the answer.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "support/temporary_directory.h"
@@ -17,10 +19,11 @@ using Words = std::vector<std::string>;
 
 class Program : public ::testing::Test {
  protected:
-  // Runs with only HOME and `variables` in the environment; returns the exit status, or -signal.
-  int run(Words words, Words variables = {}) {
+  // With only HOME, PATH and `variables` in the environment.
+  pid_t start(Words words, Words variables = {}) {
     words.insert(words.begin(), FGSYNC_PROGRAM);
     variables.push_back("HOME=" + directory_.path("home"));
+    variables.push_back("PATH=/usr/bin:/bin");
     // Sanitizers say where they write their findings.
     for (const char* name : {"ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS"}) {
       const char* const value = ::getenv(name);
@@ -34,12 +37,24 @@ class Program : public ::testing::Test {
     if (child == 0) {
       ::dup2(::open(out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), STDOUT_FILENO);
       ::dup2(::open(err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), STDERR_FILENO);
+      for (int fd : closed_) ::close(fd);
+      // A test run in the background inherits SIGINT ignored, and the program would respect that.
+      for (int signal : {SIGINT, SIGTERM, SIGHUP}) ::signal(signal, SIG_DFL);
       ::execve(FGSYNC_PROGRAM, argv.data(), environment.data());
       ::_exit(127);
     }
+    return child;
+  }
+
+  // The exit status, or -signal.
+  static int wait_for(pid_t child) {
     int status = 0;
     EXPECT_EQ(::waitpid(child, &status, 0), child);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  }
+
+  int run(Words words, Words variables = {}) {
+    return wait_for(start(std::move(words), std::move(variables)));
   }
 
   static std::vector<char*> pointers_to(Words& words) {
@@ -59,6 +74,7 @@ class Program : public ::testing::Test {
   }
 
   testing::TemporaryDirectory directory_;
+  std::vector<int> closed_;  // in the program, from its start
 };
 
 TEST_F(Program, HelpGoesToStandardOutput) {
@@ -126,6 +142,24 @@ TEST_F(Program, AnUnknownSettingNamesFileAndKey) {
 }
 
 TEST_F(Program, ServeStandsAlone) { EXPECT_EQ(run({"--serve", "a", "b"}), 1); }
+
+TEST_F(Program, StartsWithoutAnyOpenDescriptor) {
+  closed_ = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO};
+  EXPECT_EQ(run({"--help"}), 0);
+  EXPECT_EQ(run({"--no-such-option", "a", "b"}), 1);
+}
+
+TEST_F(Program, ASignalEndsARunWith20) {
+  directory_.make_directory("source");
+  directory_.make_fifo("started");
+  for (int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    const std::string shell = "sh -c 'echo >" + directory_.path("started") + "; exec cat'";
+    const pid_t child = start({"-e", shell, directory_.path("source"), "nowhere:x"});
+    EXPECT_EQ(directory_.read("started"), "\n");  // returns when the remote shell runs
+    ASSERT_EQ(::kill(child, signal), 0);
+    EXPECT_EQ(wait_for(child), 20) << err();
+  }
+}
 
 TEST_F(Program, NoControlByteOfAnArgumentReachesTheTerminal) {
   EXPECT_EQ(run({"--no\x1b[2Jsuch", "a", "b"}), 1);

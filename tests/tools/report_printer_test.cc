@@ -51,6 +51,10 @@ TEST(FinalLine, NamesTheExitStatusOfWhatDidNotSucceed) {
   const std::string line = final_line(report, TransferOptions{});
   EXPECT_TRUE(line.starts_with("ended early after 3.1 s: 3.8 GB (39 files")) << line;
   EXPECT_TRUE(line.ends_with(", exit status 10")) << line;
+  report.files.sent = 0;
+  report.bytes.sent = 0;
+  EXPECT_EQ(final_line(report, TransferOptions{}),
+            "ended early after 3.1 s: nothing replicated, exit status 10");
 }
 
 TEST(ErrorLines, AreOneLineEachWhateverTheName) {

@@ -75,7 +75,9 @@ std::string final_line(const TransferReport& report, const TransferOptions& opti
   const std::string status = ", exit status " + std::to_string(report.exit_code);
   const std::string seconds = human_duration(report.seconds);
   if (!report.status.ok()) {
-    return "ended early after " + seconds + ": " + amount(report) + " replicated" + status;
+    const bool nothing = report.files.sent == 0 && report.bytes.sent == 0;
+    return "ended early after " + seconds + ": " + (nothing ? "nothing" : amount(report)) +
+           " replicated" + status;
   }
   if (options.dry_run) {
     return "dry run: " + counted(report.planned.size(), "path", "paths") +
