@@ -165,10 +165,10 @@ class Case(unittest.TestCase):
         chosen = {name: os.environ[name] for name in kept if name in os.environ}
         return {**chosen, "HOME": self.home, "TERM": "dumb", **more}
 
-    def start(self, *arguments, before=(), **options):
-        """Starts fgsync; `before` is what is to start it (setpriv, ip netns exec)."""
+    def start(self, *arguments, before=(), program=BINARY, **options):
+        """Starts fgsync; `before` is what is to start it, as setpriv."""
         options.setdefault("env", self.environment())
-        run = Run(self, [*before, BINARY, *arguments], **options)
+        run = Run(self, [*before, program, *arguments], **options)
         self.addCleanup(run.end)
         return run
 
@@ -188,12 +188,11 @@ class Case(unittest.TestCase):
         os.chmod(path, 0o755)
         return path
 
-    def far_program(self, how="exec", name="far-fgsync", engine_of_its_own=""):
+    def far_program(self, how="exec", name="far-fgsync", program=BINARY):
         """A script to start as the far side's fgsync: it records its process id first."""
         open(self.far_pids_file, "a").close()
         os.chmod(self.far_pids_file, 0o666)
-        text = f'echo $$ >> {self.far_pids_file}\n{engine_of_its_own}\n{how} {BINARY} "$@"\n'
-        return self.script(name, text)
+        return self.script(name, f'echo $$ >> {self.far_pids_file}\n{how} {program} "$@"\n')
 
     def far_pids(self):
         """Process ids of the far sides started so far."""
