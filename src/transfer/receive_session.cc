@@ -1,5 +1,7 @@
 #include "transfer/receive_session.h"
 
+#include <set>
+
 namespace fgsync::transfer {
 namespace {
 
@@ -116,14 +118,25 @@ void ReceiveSession::land() {
     session_.fail(Status(ErrorCode::kProtocolError, "files that were asked for have not come")
                       .with_context(session_.peer()));
   }
+  std::vector<storage::DirectoryReference> mounts = staging_.mount_directories();
   clean_staging();
   if (session_.failed() || session_.parameters.dry_run) return;
   planner_.finish_directories();
+  auto root = directories_.open(0);
+  if (!root.ok()) return session_.fail(root.status());
+  mounts.push_back(*root);
+  sync_mounts(mounts);
+}
+
+void ReceiveSession::sync_mounts(const std::vector<storage::DirectoryReference>& mounts) {
   const Session::Flushing flushing(session_);
   transport::StageTimer syncing(session_.meter(), Stage::kSync, 0);
-  auto root = directories_.open(0);
-  Status synced = root.ok() ? session_.files().sync_file_system(**root) : root.status();
-  if (!synced.ok()) session_.fail(synced);
+  std::set<const io::FileHandle*> done;
+  for (const storage::DirectoryReference& mount : mounts) {
+    if (!done.insert(mount.get()).second) continue;
+    Status synced = session_.files().sync_file_system(*mount);
+    if (!synced.ok()) return session_.fail(synced);
+  }
 }
 
 void ReceiveSession::clean_staging() {

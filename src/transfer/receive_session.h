@@ -36,6 +36,7 @@ class ReceiveSession {
   io::Task<void> on_file_end(wire::FileEnd end);
   io::Task<void> commit_regularly();
   void land();
+  void sync_mounts(const std::vector<storage::DirectoryReference>& mounts);
   void clean_staging();
   wire::Summary summary();
 

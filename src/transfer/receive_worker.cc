@@ -57,7 +57,7 @@ io::Task<void> ReceiveWorker::take_chunk(io::Io* io, wire::FrameHeader header, B
   Status written = co_await write_chunk(io, file.get(), &header, &payload);
   payload.release();
   if (!written.ok()) {
-    give_up(*file, written);
+    co_await io::run_blocking(*io, [&] { give_up(*file, written); });
     co_return;
   }
   {

@@ -82,6 +82,13 @@ Status Run::prepare() {
   if (options_.transport == Transport::kRdma) {
     return Status(ErrorCode::kUnsupported, "RDMA is not offered by this version");
   }
+  if (options_.streams > limits::kStreamsMax) {
+    return Status(ErrorCode::kInvalidArgument,
+                  "--streams: at most " + std::to_string(limits::kStreamsMax));
+  }
+  if (options_.chunk_bytes != 0 && !is_possible_chunk_size(options_.chunk_bytes)) {
+    return Status(ErrorCode::kInvalidArgument, "--chunk-size: a multiple of 4K from 64K to 16M");
+  }
   const std::size_t cores = io::usable_cores();
   const std::uint16_t affordable = affordable_streams(io::raise_descriptor_limit());
   streams_ = options_.streams > 0 ? std::uint16_t(options_.streams) : automatic_streams(cores);

@@ -36,6 +36,11 @@ io::RuntimeOptions runtime_options(IoEngine engine, std::uint16_t streams, std::
   return options;
 }
 
+bool is_possible_chunk_size(std::uint64_t bytes) {
+  return bytes >= limits::kChunkBytesMin && bytes <= limits::kChunkBytesMax &&
+         bytes % limits::kSlotAlignment == 0;
+}
+
 std::uint64_t choose_chunk_bytes(std::uint64_t asked, std::uint64_t bandwidth_limit) {
   if (asked > 0) return asked;
   if (bandwidth_limit == 0) return limits::kChunkBytesDefault;

@@ -19,6 +19,10 @@ std::uint16_t automatic_streams(std::size_t cores);
 // Workers and blocking threads for that many streams.
 io::RuntimeOptions runtime_options(IoEngine engine, std::uint16_t streams, std::size_t cores);
 
+// Whether a chunk may have this size: within its bounds, and a whole number of blocks for direct
+// I/O.
+bool is_possible_chunk_size(std::uint64_t bytes);
+
 // Chunk size for a run: what was asked for, else the default, made smaller where a bandwidth limit
 // would turn a chunk into a wait of more than a quarter of a second.
 std::uint64_t choose_chunk_bytes(std::uint64_t asked, std::uint64_t bandwidth_limit);
