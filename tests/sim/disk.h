@@ -1,0 +1,110 @@
+// A disk: what a host's processes see of it, and, apart from that, what would be left of it after a
+// power cut. Data, metadata and directory entries become durable each by their own syncs and not
+// otherwise, which is what POSIX promises and no more:
+//
+//   fsync(file)       its data and metadata, not its name
+//   fdatasync(file)   its data and size
+//   fsync(directory)  its entries (a rename between two directories whole) and metadata
+//   syncfs            everything on that mount
+//
+// Whatever is not durable may or may not survive: the seed decides page by page, entry by entry. A
+// failed sync leaves pages clean that are not on the disk: no later sync writes them (what Linux
+// does; see "Can Applications Recover from fsync Failures?", USENIX ATC 2020).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "io/file_system.h"
+#include "random.h"
+
+namespace fgsync::sim {
+
+using Bytes = std::vector<std::byte>;
+
+struct Attributes {
+  std::uint32_t mode = 0;
+  std::uint32_t uid = 0;
+  std::uint32_t gid = 0;
+  io::FileTime mtime;
+};
+
+struct Node {
+  std::uint64_t inode = 0;
+  io::FileType type = io::FileType::kRegular;
+  std::uint64_t mount = 0;
+  Attributes attributes;
+  io::FileTime ctime;
+  std::shared_ptr<Bytes> data;  // regular files; shared with copies and the durable state
+  std::string link_target;
+  std::map<std::string, std::uint64_t> entries;  // directories
+  std::uint64_t parent = 0;                      // the directory that holds it; 0: none
+  std::string name;
+
+  Attributes durable_attributes;
+  std::shared_ptr<Bytes> durable_data;
+  std::map<std::string, std::uint64_t> durable_entries;
+  bool unwritten = false;  // after a failed sync: clean in memory, and not on the disk
+};
+
+class Disk {
+ public:
+  explicit Disk(std::uint64_t device);
+
+  static constexpr std::uint64_t kRoot = 1;
+  std::uint64_t device() const { return device_; }
+  Node* find(std::uint64_t inode);
+  const Node* find(std::uint64_t inode) const;
+  // Absolute, of directories and symlinks without following any.
+  const Node* find_path(const std::string& path) const;
+  std::string path_of(const Node& node) const;
+  bool is_below(const Node& node, std::uint64_t directory) const;
+  bool is_in_state_directory(const Node& node) const;
+
+  // Changes of what processes see. The caller has checked that they make sense.
+  Node& create(Node& directory, const std::string& name, io::FileType type, std::uint32_t mode,
+               io::FileTime now);
+  void rename(Node& from, const std::string& from_name, Node& to, const std::string& to_name,
+              io::FileTime now);
+  void remove(Node& directory, const std::string& name, io::FileTime now);
+  void write(Node& node, std::span<const std::byte> bytes, std::uint64_t offset, io::FileTime now);
+  void truncate(Node& node, std::uint64_t size, io::FileTime now);
+
+  void sync_data(Node& node);
+  void sync(Node& node);
+  void sync_mount(std::uint64_t mount);
+  // A sync that fails: what it should have made durable never will be.
+  void fail_sync(Node& node);
+  void fail_sync_mount(std::uint64_t mount, Random& random);
+
+  // Power is cut: only the durable part and what the seed lets survive of the rest is left.
+  void crash(Random& random);
+  // Flips a bit of some file below the directory, silently; false if there is none.
+  bool rot(std::uint64_t directory, Random& random);
+
+  std::uint64_t data_bytes() const;
+
+ private:
+  struct EntryChange {
+    std::uint64_t directory;
+    std::string name;
+    std::uint64_t inode;           // 0: removed
+    std::uint64_t from_directory;  // 0: no rename
+    std::string from_name;
+  };
+  void make_durable(const EntryChange& change);
+  void detach(Node& directory, const std::string& name);
+  static Bytes& own_data(Node& node);
+  static std::shared_ptr<Bytes> torn(const Node& node, Random& random);
+
+  std::uint64_t device_;
+  std::uint64_t next_inode_ = kRoot;
+  std::map<std::uint64_t, Node> nodes_;
+  std::vector<EntryChange> pending_;  // in the order they were made
+};
+
+}  // namespace fgsync::sim

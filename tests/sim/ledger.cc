@@ -1,0 +1,175 @@
+#include "ledger.h"
+
+#include <cstdio>
+
+#include "storage/tree_walker.h"
+
+namespace fgsync::sim {
+namespace {
+
+std::string join(const std::string& path, const std::string& name) {
+  return path.empty() ? name : path + "/" + name;
+}
+
+std::string text_of(io::FileTime time) {
+  return std::to_string(time.seconds) + "." + std::to_string(time.nanoseconds);
+}
+
+// Where two contents part, for whoever reads the violation.
+std::string difference(const Bytes& present, const Bytes& wanted) {
+  std::size_t at = 0;
+  while (at < present.size() && at < wanted.size() && present[at] == wanted[at]) ++at;
+  return "size " + std::to_string(present.size()) + " and " + std::to_string(wanted.size()) +
+         ", differing from byte " + std::to_string(at);
+}
+
+}  // namespace
+
+void Ledger::add_tree(const Disk& disk, const std::string& directory, bool target) {
+  const Node* const root = disk.find_path(directory);
+  if (root != nullptr) add_node(disk, *root, "", target);
+}
+
+void Ledger::add_node(const Disk& disk, const Node& node, const std::string& path, bool target) {
+  Record& record = records_[path];
+  if (target) record.stands = true;
+  switch (node.type) {
+    case io::FileType::kDirectory:
+      record.directory = true;
+      for (const auto& [name, inode] : node.entries) {
+        if (name != storage::kStateDirectoryName) {
+          add_node(disk, *disk.find(inode), join(path, name), target);
+        }
+      }
+      break;
+    case io::FileType::kSymlink:
+      record.links.insert(node.link_target);
+      break;
+    default:
+      record.files.push_back(
+          {node.attributes.mtime, node.data, target ? io::TimePoint::min() : io::TimePoint::max()});
+  }
+}
+
+void Ledger::source_changed(const std::string& path, const Node* now_there, io::TimePoint now) {
+  Record& record = records_[path];
+  record.changed = now;
+  for (Version& version : record.files) version.until = std::min(version.until, now);
+  if (now_there == nullptr) return;
+  record.files.push_back({now_there->attributes.mtime, now_there->data});
+}
+
+void Ledger::settle_types() {
+  for (auto& [path, record] : records_) {
+    const int types = int(!record.files.empty()) + int(!record.links.empty()) + record.directory;
+    if (types < 2) continue;
+    // One makes way for the other, with everything below it.
+    record.stands = false;
+    for (auto& [below, other] : records_) {
+      if (below.starts_with(path + "/")) other.stands = false;
+    }
+  }
+}
+
+std::string Ledger::relative(const Disk& disk, const Node& node) const {
+  const std::string path = disk.path_of(node);
+  if (path == root_) return "";
+  return path.substr(root_.size() + 1);
+}
+
+std::string Ledger::check_node(const Disk& disk, const Node& node) const {
+  const std::string path = relative(disk, node);
+  const auto found = records_.find(path);
+  if (found == records_.end()) return path + ": stands at the target and never was at the source";
+  const Record& record = found->second;
+  if (node.type == io::FileType::kDirectory) {
+    return record.directory ? "" : path + ": a directory where none is to be";
+  }
+  if (node.type == io::FileType::kSymlink) {
+    return record.links.contains(node.link_target) ? ""
+                                                   : path + ": a symlink to " + node.link_target;
+  }
+  std::string nearest = "no file is to be there";
+  for (const Version& version : record.files) {
+    const bool same_time = version.mtime == node.attributes.mtime;
+    const bool same_data = version.data == node.data || *version.data == *node.data;
+    if (same_time && same_data) return "";
+    if (same_data) nearest = "a version's contents with another's time";
+    if (same_time) nearest = difference(*node.data, *version.data);
+  }
+  return path + ": is no whole version (" + nearest + ")";
+}
+
+std::string Ledger::check_tree(const Disk& disk) const {
+  for (const auto& [path, record] : records_) {
+    const Node* const node = disk.find_path(root_ + "/" + path);
+    if (node == nullptr) {
+      if (record.stands) return path + ": is missing at the target";
+      continue;
+    }
+    if (std::string wrong = check_node(disk, *node); !wrong.empty()) return wrong;
+    if (node->type != io::FileType::kDirectory) continue;
+    for (const auto& [name, inode] : node->entries) {
+      const bool state = name == storage::kStateDirectoryName;
+      if (!state && !records_.contains(join(path, name))) {
+        return join(path, name) + ": stands at the target and never was at the source";
+      }
+    }
+  }
+  return "";
+}
+
+std::string Ledger::compare(const Disk& source, const std::string& source_root, const Disk& target,
+                            io::TimePoint since) const {
+  const Node* const wanted = source.find_path(source_root);
+  return compare_node(source, *wanted, target, target.find_path(root_), "", since);
+}
+
+std::string Ledger::compare_node(const Disk& source, const Node& wanted, const Disk& target,
+                                 const Node* present, const std::string& path,
+                                 io::TimePoint since) const {
+  const std::string name = path.empty() ? "." : path;
+  const auto found = records_.find(path);
+  const bool changing = found != records_.end() && found->second.changed >= since;
+  if (present == nullptr) return changing ? "" : name + ": is missing";
+  if (changing && wanted.type == io::FileType::kRegular && present->data != nullptr) {
+    // Whatever stands there is a version (checked elsewhere), and must be one of this run's time.
+    for (const Version& version : found->second.files) {
+      if (version.until >= since && *version.data == *present->data) return "";
+    }
+    return name + ": is older than the run";
+  }
+  if (present->type != wanted.type) return name + ": has another type";
+  if (wanted.type == io::FileType::kSymlink && present->link_target != wanted.link_target) {
+    return name + ": leads to " + present->link_target;
+  }
+  if (wanted.data != nullptr && *wanted.data != *present->data) {
+    return name + ": " + difference(*present->data, *wanted.data);
+  }
+  const Attributes& is = present->attributes;
+  const Attributes& must = wanted.attributes;
+  bool holds_changing = false;
+  if (wanted.type == io::FileType::kDirectory) {
+    for (const auto& [below, record] : records_) {
+      const std::size_t slash = below.rfind('/');
+      const std::string parent = slash == std::string::npos ? "" : below.substr(0, slash);
+      if (!below.empty() && parent == path && record.changed >= since) holds_changing = true;
+    }
+  }
+  if (is.mtime != must.mtime && !holds_changing) {
+    return name + ": time " + text_of(is.mtime) + " instead of " + text_of(must.mtime);
+  }
+  if (is.uid != must.uid || is.gid != must.gid) return name + ": another owner";
+  if (wanted.type != io::FileType::kSymlink && is.mode != must.mode) return name + ": another mode";
+  for (const auto& [child, inode] : wanted.entries) {
+    const auto entry = present->entries.find(child);
+    const Node* const there =
+        entry == present->entries.end() ? nullptr : target.find(entry->second);
+    std::string wrong =
+        compare_node(source, *source.find(inode), target, there, join(path, child), since);
+    if (!wrong.empty()) return wrong;
+  }
+  return "";
+}
+
+}  // namespace fgsync::sim

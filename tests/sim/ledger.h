@@ -1,0 +1,63 @@
+// What may stand at the target: of every path, the versions that it has had there and at the
+// source. The properties of a tree are checked against it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "disk.h"
+#include "io/io.h"
+
+namespace fgsync::sim {
+
+class Ledger {
+ public:
+  struct Version {
+    io::FileTime mtime;
+    std::shared_ptr<const Bytes> data;
+    io::TimePoint until = io::TimePoint::max();  // when the source had another one
+  };
+  struct Record {
+    std::vector<Version> files;
+    std::set<std::string> links;
+    bool directory = false;
+    bool stands = false;  // at the target from the start: something must always be there
+    io::TimePoint changed = io::TimePoint::min();  // at the source, the last time
+  };
+
+  // `root` is the target's directory on its disk.
+  Ledger(std::string root) : root_(std::move(root)) {}
+
+  // Takes down what is below the directory now. At the target it also has to stay.
+  void add_tree(const Disk& disk, const std::string& directory, bool target);
+  // A source file has changed at this moment; `now_there` is nullptr when it is gone.
+  void source_changed(const std::string& path, const Node* now_there, io::TimePoint now);
+  // What stands at both with different types makes way for the other.
+  void settle_types();
+
+  // Empty when the node may stand where it does; else why not.
+  std::string check_node(const Disk& disk, const Node& node) const;
+  std::string check_tree(const Disk& disk) const;
+  // Whether the target is the source's replica; `since`: what has changed from then on may be any
+  // version of that time.
+  std::string compare(const Disk& source, const std::string& source_root, const Disk& target,
+                      io::TimePoint since) const;
+
+  const std::map<std::string, Record>& records() const { return records_; }
+
+ private:
+  void add_node(const Disk& disk, const Node& node, const std::string& path, bool target);
+  std::string compare_node(const Disk& source, const Node& wanted, const Disk& target,
+                           const Node* present, const std::string& path, io::TimePoint since) const;
+  std::string relative(const Disk& disk, const Node& node) const;
+
+  const std::string root_;
+  std::map<std::string, Record> records_;  // by path relative to the root
+};
+
+}  // namespace fgsync::sim

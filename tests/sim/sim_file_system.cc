@@ -1,0 +1,509 @@
+#include "sim_file_system.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/assert.h"
+#include "base/limits.h"
+#include "process.h"
+
+namespace fgsync::sim {
+namespace {
+
+class Listing final : public io::DirectoryReader {
+ public:
+  explicit Listing(std::vector<io::DirectoryEntry> entries) : entries_(std::move(entries)) {}
+  Result<bool> next(std::size_t count, std::vector<io::DirectoryEntry>& entries) override {
+    if (given_ == entries_.size()) return false;
+    while (count-- > 0 && given_ < entries_.size()) entries.push_back(entries_[given_++]);
+    return true;
+  }
+
+ private:
+  const std::vector<io::DirectoryEntry> entries_;
+  std::size_t given_ = 0;
+};
+
+Status failed(int error, const char* doing) { return Status::from_errno(error, doing); }
+
+}  // namespace
+
+SimFileSystem::~SimFileSystem() { FGSYNC_ASSERT(open_.empty()); }
+
+int SimFileSystem::enter(FileCall call) {
+  Host& host = process_.host();
+  if (!process_.alive()) return EIO;
+  const std::uint64_t number = ++host.calls;
+  process_.world().trace("file call", std::uint64_t(call), number, host.name);
+  for (std::size_t i = 0; i < host.faults.size(); ++i) {
+    const DiskFault fault = host.faults[i];
+    if (number < fault.at || !fault.matches(call)) continue;
+    host.faults.erase(host.faults.begin() + std::ptrdiff_t(i));
+    process_.world().trace("disk fault", std::uint64_t(fault.kind), std::uint64_t(fault.error));
+    switch (fault.kind) {
+      case DiskFault::Kind::kError:
+        return fault.error;
+      case DiskFault::Kind::kFull:
+        host.full = true;
+        break;
+      case DiskFault::Kind::kSlow:
+        host.slow_until = host.world.now() + std::chrono::seconds(1 + host.world.random().below(8));
+        break;
+      case DiskFault::Kind::kKill:
+        process_.kill();
+        return EIO;
+      case DiskFault::Kind::kPowerCut:
+        host.cut_power();
+        return EIO;
+    }
+    break;
+  }
+  const bool takes_space = call == FileCall::kCreate || call == FileCall::kWrite ||
+                           call == FileCall::kTruncate || call == FileCall::kMakeDirectory ||
+                           call == FileCall::kMakeSymlink;
+  return host.full && takes_space ? ENOSPC : 0;
+}
+
+Node* SimFileSystem::node_of(int descriptor) {
+  const auto found = open_.find(descriptor);
+  FGSYNC_ASSERT(found != open_.end());
+  Node* const node = process_.host().disk.find(found->second.inode);
+  return node;
+}
+
+void SimFileSystem::changed(const Node& node) {
+  if (process_.host().on_change) process_.host().on_change(node);
+}
+
+io::FileHandle SimFileSystem::open_node(const Node& node, bool direct, bool writable) {
+  const int descriptor = process_.host().next_descriptor++;
+  open_.emplace(descriptor, Open{node.inode, direct, writable});
+  return io::FileHandle(this, descriptor);
+}
+
+Result<Node*> SimFileSystem::walk(const std::string& path, bool follow, int depth) {
+  if (depth > 8) return failed(ELOOP, "looking");
+  Disk& disk = process_.host().disk;
+  Node* node = disk.find(Disk::kRoot);
+  std::size_t start = 0;
+  while (start < path.size()) {
+    std::size_t end = path.find('/', start);
+    if (end == std::string::npos) end = path.size();
+    const std::string name = path.substr(start, end - start);
+    const std::string rest = end < path.size() ? path.substr(end) : "";
+    start = end + 1;
+    if (name.empty() || name == ".") continue;
+    if (node->type != io::FileType::kDirectory) return failed(ENOTDIR, "looking");
+    const auto entry = node->entries.find(name);
+    if (entry == node->entries.end()) return failed(ENOENT, "looking");
+    Node* const next = disk.find(entry->second);
+    if (next->type == io::FileType::kSymlink && (follow || !rest.empty())) {
+      const std::string& target = next->link_target;
+      const std::string base = target.starts_with('/') ? "" : disk.path_of(*node) + "/";
+      return walk(base + target + rest, follow, depth + 1);
+    }
+    node = next;
+  }
+  return node;
+}
+
+Result<io::FileHandle> SimFileSystem::open_path(const std::string& path) {
+  if (const int error = enter(FileCall::kOpen)) return failed(error, "opening");
+  Result<Node*> node = walk(path, true);
+  if (!node.ok()) return node.status();
+  if ((*node)->type != io::FileType::kDirectory) return failed(ENOTDIR, "opening");
+  return open_node(**node, false, false);
+}
+
+Result<io::FileStatus> SimFileSystem::stat_path(const std::string& path, bool follow) {
+  if (const int error = enter(FileCall::kStat)) return failed(error, "looking");
+  Result<Node*> node = walk(path, follow);
+  if (!node.ok()) return node.status();
+  return status_of(**node, false);
+}
+
+Status SimFileSystem::make_directory_path(const std::string& path, std::uint32_t mode) {
+  if (const int error = enter(FileCall::kMakeDirectory)) return failed(error, "creating");
+  const std::size_t slash = path.rfind('/');
+  Result<Node*> parent = walk(path.substr(0, slash), true);
+  if (!parent.ok()) return parent.status();
+  const std::string name = path.substr(slash + 1);
+  if ((*parent)->entries.contains(name)) return failed(EEXIST, "creating");
+  Host& host = process_.host();
+  changed(
+      host.disk.create(**parent, name, io::FileType::kDirectory, mode & 0755, host.wall_time()));
+  return Status();
+}
+
+Result<std::string> SimFileSystem::resolve_path(const std::string& path) {
+  if (const int error = enter(FileCall::kStat)) return failed(error, "resolving");
+  Result<Node*> node = walk(path, true);
+  if (!node.ok()) return node.status();
+  return process_.host().disk.path_of(**node);
+}
+
+Node* SimFileSystem::named(const io::FileHandle& base, const std::string& name, int& error) {
+  FGSYNC_ASSERT(io::is_single_component(name));
+  Node* const directory = node_of(base);
+  error = ENOENT;
+  if (directory == nullptr) return nullptr;
+  const auto entry = directory->entries.find(name);
+  if (entry == directory->entries.end()) return nullptr;
+  error = 0;
+  return process_.host().disk.find(entry->second);
+}
+
+Result<io::FileHandle> SimFileSystem::open_directory(const io::FileHandle& base,
+                                                     const std::string& name) {
+  int error = enter(FileCall::kOpen);
+  if (error != 0) return failed(error, "opening");
+  Node* const node = named(base, name, error);
+  if (node == nullptr) return failed(error, "opening");
+  if (node->type == io::FileType::kSymlink) return failed(ELOOP, "opening");
+  if (node->type != io::FileType::kDirectory) return failed(ENOTDIR, "opening");
+  return open_node(*node, false, false);
+}
+
+Result<io::FileHandle> SimFileSystem::open_file(const io::FileHandle& base, const std::string& name,
+                                                io::OpenMode mode) {
+  const bool creates = mode == io::OpenMode::kCreate || mode == io::OpenMode::kCreateDirect;
+  const bool direct = mode == io::OpenMode::kReadDirect || mode == io::OpenMode::kCreateDirect;
+  if (creates) {
+    Node* made = nullptr;
+    const int error = make_node(base, name, FileCall::kCreate, io::FileType::kRegular, 0600, &made);
+    if (error != 0) return failed(error, "creating");
+    if (direct && process_.host().direct_alignment == 0) {
+      process_.host().disk.remove(*node_of(base), name, process_.host().wall_time());
+      return failed(EINVAL, "creating");
+    }
+    return open_node(*made, direct, true);
+  }
+  int error = enter(FileCall::kOpen);
+  if (error != 0) return failed(error, "opening");
+  Node* const node = named(base, name, error);
+  if (node == nullptr) return failed(error, "opening");
+  if (node->type == io::FileType::kSymlink) return failed(ELOOP, "opening");
+  if (node->type != io::FileType::kRegular) {
+    return failed(node->type == io::FileType::kDirectory ? EISDIR : ENXIO, "opening");
+  }
+  if (direct && process_.host().direct_alignment == 0) return failed(EINVAL, "opening");
+  return open_node(*node, direct, false);
+}
+
+Result<std::unique_ptr<io::DirectoryReader>> SimFileSystem::list(const io::FileHandle& directory) {
+  if (const int error = enter(FileCall::kList)) return failed(error, "listing");
+  Disk& disk = process_.host().disk;
+  std::vector<io::DirectoryEntry> entries;
+  if (const Node* const node = node_of(directory)) {
+    const bool hints = disk.device() % 2 == 0;
+    for (const auto& [name, inode] : node->entries) {
+      entries.push_back({name, hints ? disk.find(inode)->type : io::FileType::kUnknown});
+    }
+  }
+  // The order of a directory means nothing.
+  for (std::size_t i = entries.size(); i > 1; --i) {
+    std::swap(entries[i - 1], entries[process_.world().random().below(i)]);
+  }
+  return std::unique_ptr<io::DirectoryReader>(std::make_unique<Listing>(std::move(entries)));
+}
+
+io::FileStatus SimFileSystem::status_of(const Node& node, bool opened) const {
+  const Host& host = process_.host();
+  io::FileStatus status;
+  status.type = node.type;
+  status.mode = node.attributes.mode;
+  status.uid = node.attributes.uid;
+  status.gid = node.attributes.gid;
+  status.size = node.data != nullptr ? node.data->size() : node.link_target.size();
+  status.links = node.parent != 0 ? 1 : 0;
+  status.mtime = node.attributes.mtime;
+  status.ctime = node.ctime;
+  status.device = node.mount;
+  status.inode = node.inode;
+  status.mount = node.mount;
+  if (opened) status.direct_alignment = host.direct_alignment;
+  return status;
+}
+
+Result<io::FileStatus> SimFileSystem::stat(const io::FileHandle& file) {
+  if (const int error = enter(FileCall::kStat)) return failed(error, "looking");
+  return status_of(*node_of(file), true);
+}
+
+Result<io::FileStatus> SimFileSystem::stat_at(const io::FileHandle& base, const std::string& name) {
+  int error = enter(FileCall::kStat);
+  if (error != 0) return failed(error, "looking");
+  const Node* const node = named(base, name, error);
+  if (node == nullptr) return failed(error, "looking");
+  return status_of(*node, false);
+}
+
+Result<std::string> SimFileSystem::read_link(const io::FileHandle& base, const std::string& name) {
+  int error = enter(FileCall::kStat);
+  if (error != 0) return failed(error, "reading the symlink");
+  const Node* const node = named(base, name, error);
+  if (node != nullptr && node->type != io::FileType::kSymlink) error = EINVAL;
+  if (error != 0) return failed(error, "reading the symlink");
+  return node->link_target;
+}
+
+std::int64_t SimFileSystem::read_at(int descriptor, std::span<std::byte> bytes,
+                                    std::uint64_t offset) {
+  if (const int error = enter(FileCall::kRead)) return -error;
+  const Node& node = *node_of(descriptor);
+  const Bytes& data = *node.data;
+  if (offset >= data.size()) return 0;
+  const std::size_t count = std::min<std::size_t>(bytes.size(), data.size() - offset);
+  std::copy_n(data.begin() + std::ptrdiff_t(offset), count, bytes.begin());
+  return std::int64_t(count);
+}
+
+std::int64_t SimFileSystem::write_at(int descriptor, std::span<const std::byte> bytes,
+                                     std::uint64_t offset) {
+  const Open& open = open_.at(descriptor);
+  FGSYNC_ASSERT(open.writable);
+  Host& host = process_.host();
+  if (open.direct) {
+    const auto address = reinterpret_cast<std::uintptr_t>(bytes.data());
+    const bool aligned = (offset | bytes.size() | address) % host.direct_alignment == 0;
+    if (!aligned) host.world.violate("a direct write that is not aligned");
+  }
+  const int error = enter(FileCall::kWrite);
+  Node* const node = node_of(descriptor);
+  if (error != 0) {
+    // Part of it may have been taken before the failure.
+    if (process_.alive() && node != nullptr && host.world.random().percent(50)) {
+      const std::size_t taken = host.world.random().below(bytes.size() + 1);
+      host.disk.write(*node, bytes.first(taken), offset, host.wall_time());
+      changed(*node);
+    }
+    return -error;
+  }
+  host.disk.write(*node, bytes, offset, host.wall_time());
+  changed(*node);
+  return std::int64_t(bytes.size());
+}
+
+Result<std::size_t> SimFileSystem::read(const io::FileHandle& file, std::span<std::byte> bytes,
+                                        std::uint64_t offset) {
+  const std::int64_t count = read_at(file.descriptor(), bytes, offset);
+  if (count < 0) return failed(int(-count), "reading");
+  return std::size_t(count);
+}
+
+Status SimFileSystem::write(const io::FileHandle& file, std::span<const std::byte> bytes,
+                            std::uint64_t offset) {
+  const std::int64_t count = write_at(file.descriptor(), bytes, offset);
+  return count < 0 ? failed(int(-count), "writing") : Status();
+}
+
+Status SimFileSystem::truncate(const io::FileHandle& file, std::uint64_t size) {
+  if (const int error = enter(FileCall::kTruncate)) return failed(error, "truncating");
+  Node& node = *node_of(file);
+  process_.host().disk.truncate(node, size, process_.host().wall_time());
+  changed(node);
+  return Status();
+}
+
+Status SimFileSystem::allocate(const io::FileHandle& file, std::uint64_t size) {
+  return truncate(file, size);
+}
+
+Status SimFileSystem::sync_data(const io::FileHandle& file) {
+  const int error = enter(FileCall::kSync);
+  if (!process_.alive()) return failed(EIO, "syncing");
+  Disk& disk = process_.host().disk;
+  Node& node = *node_of(file);
+  error == 0 ? disk.sync_data(node) : disk.fail_sync(node);
+  return error == 0 ? Status() : failed(error, "syncing");
+}
+
+Status SimFileSystem::sync(const io::FileHandle& file) {
+  const int error = enter(FileCall::kSync);
+  if (!process_.alive()) return failed(EIO, "syncing");
+  Disk& disk = process_.host().disk;
+  Node& node = *node_of(file);
+  error == 0 ? disk.sync(node) : disk.fail_sync(node);
+  return error == 0 ? Status() : failed(error, "syncing");
+}
+
+Status SimFileSystem::sync_file_system(const io::FileHandle& any) {
+  const int error = enter(FileCall::kSyncMount);
+  if (!process_.alive()) return failed(EIO, "syncing");
+  Host& host = process_.host();
+  const Node& node = *node_of(any);
+  if (error == 0) {
+    host.disk.sync_mount(node.mount);
+    return Status();
+  }
+  host.disk.fail_sync_mount(node.mount, host.world.random());
+  return failed(error, "syncing");
+}
+
+int SimFileSystem::make_node(const io::FileHandle& base, const std::string& name, FileCall call,
+                             io::FileType type, std::uint32_t mode, Node** made) {
+  FGSYNC_ASSERT(io::is_single_component(name));
+  if (const int error = enter(call)) return error;
+  Node* const directory = node_of(base);
+  if (directory == nullptr || (directory->parent == 0 && directory->inode != Disk::kRoot)) {
+    return ENOENT;
+  }
+  if (directory->entries.contains(name)) return EEXIST;
+  Host& host = process_.host();
+  *made = &host.disk.create(*directory, name, type, mode, host.wall_time());
+  if (type != io::FileType::kSymlink) changed(**made);
+  return 0;
+}
+
+Status SimFileSystem::make_directory(const io::FileHandle& base, const std::string& name,
+                                     std::uint32_t mode) {
+  Node* made = nullptr;
+  const int error =
+      make_node(base, name, FileCall::kMakeDirectory, io::FileType::kDirectory, mode, &made);
+  return error == 0 ? Status() : failed(error, "creating");
+}
+
+Status SimFileSystem::make_symlink(const io::FileHandle& base, const std::string& name,
+                                   const std::string& target) {
+  Node* made = nullptr;
+  const int error =
+      make_node(base, name, FileCall::kMakeSymlink, io::FileType::kSymlink, 0777, &made);
+  if (error != 0) return failed(error, "creating");
+  made->link_target = target;
+  changed(*made);
+  return Status();
+}
+
+Status SimFileSystem::rename(const io::FileHandle& from_base, const std::string& from,
+                             const io::FileHandle& to_base, const std::string& to) {
+  int error = enter(FileCall::kRename);
+  if (error != 0) return failed(error, "renaming");
+  Node* const moved = named(from_base, from, error);
+  if (moved == nullptr) return failed(error, "renaming");
+  Node* const directory = node_of(to_base);
+  if (directory == nullptr || (directory->parent == 0 && directory->inode != Disk::kRoot)) {
+    return failed(ENOENT, "renaming");
+  }
+  if (directory->mount != moved->mount) return failed(EXDEV, "renaming");
+  Host& host = process_.host();
+  if (const auto there = directory->entries.find(to); there != directory->entries.end()) {
+    const Node& replaced = *host.disk.find(there->second);
+    if (replaced.type == io::FileType::kDirectory) return failed(EISDIR, "renaming");
+  }
+  host.disk.rename(*node_of(from_base), from, *directory, to, host.wall_time());
+  changed(*moved);
+  return Status();
+}
+
+Status SimFileSystem::unlink(const io::FileHandle& base, const std::string& name) {
+  int error = enter(FileCall::kRemove);
+  if (error != 0) return failed(error, "removing");
+  Node* const node = named(base, name, error);
+  if (node != nullptr && node->type == io::FileType::kDirectory) error = EISDIR;
+  if (error != 0) return failed(error, "removing");
+  Host& host = process_.host();
+  host.disk.remove(*node_of(base), name, host.wall_time());
+  changed(*node_of(base));
+  return Status();
+}
+
+Status SimFileSystem::remove_directory(const io::FileHandle& base, const std::string& name) {
+  int error = enter(FileCall::kRemove);
+  if (error != 0) return failed(error, "removing");
+  Node* const node = named(base, name, error);
+  if (node != nullptr && node->type != io::FileType::kDirectory) error = ENOTDIR;
+  if (error == 0 && !node->entries.empty()) error = ENOTEMPTY;
+  if (error != 0) return failed(error, "removing");
+  Host& host = process_.host();
+  host.disk.remove(*node_of(base), name, host.wall_time());
+  changed(*node_of(base));
+  return Status();
+}
+
+template <typename Change>
+Status SimFileSystem::change_attributes(Node* node, const char* doing, Change change) {
+  if (node == nullptr) return failed(ENOENT, doing);
+  change(node->attributes);
+  node->ctime = process_.host().wall_time();
+  changed(*node);
+  return Status();
+}
+
+Status SimFileSystem::set_mode(const io::FileHandle& file, std::uint32_t mode) {
+  if (const int error = enter(FileCall::kAttributes)) return failed(error, "setting the mode");
+  return change_attributes(node_of(file), "setting the mode",
+                           [&](Attributes& attributes) { attributes.mode = mode; });
+}
+
+Status SimFileSystem::set_owner(const io::FileHandle& file, std::uint32_t uid, std::uint32_t gid) {
+  if (const int error = enter(FileCall::kAttributes)) return failed(error, "setting the owner");
+  return change_attributes(node_of(file), "setting the owner", [&](Attributes& attributes) {
+    attributes.uid = uid;
+    attributes.gid = gid;
+    attributes.mode &= 01777;
+  });
+}
+
+Status SimFileSystem::set_mtime(const io::FileHandle& file, io::FileTime mtime) {
+  if (const int error = enter(FileCall::kAttributes)) return failed(error, "setting the time");
+  return change_attributes(node_of(file), "setting the time",
+                           [&](Attributes& attributes) { attributes.mtime = mtime; });
+}
+
+Status SimFileSystem::set_mode_at(const io::FileHandle& base, const std::string& name,
+                                  std::uint32_t mode) {
+  int error = enter(FileCall::kAttributes);
+  if (error != 0) return failed(error, "setting the mode");
+  Node* const node = named(base, name, error);
+  if (node != nullptr && node->type == io::FileType::kSymlink) {
+    return failed(EOPNOTSUPP, "setting the mode");
+  }
+  return change_attributes(node, "setting the mode",
+                           [&](Attributes& attributes) { attributes.mode = mode; });
+}
+
+Status SimFileSystem::set_owner_at(const io::FileHandle& base, const std::string& name,
+                                   std::uint32_t uid, std::uint32_t gid) {
+  int error = enter(FileCall::kAttributes);
+  if (error != 0) return failed(error, "setting the owner");
+  Node* const node = named(base, name, error);
+  return change_attributes(node, "setting the owner", [&](Attributes& attributes) {
+    attributes.uid = uid;
+    attributes.gid = gid;
+    if (node->type != io::FileType::kSymlink) attributes.mode &= 01777;
+  });
+}
+
+Status SimFileSystem::set_mtime_at(const io::FileHandle& base, const std::string& name,
+                                   io::FileTime mtime) {
+  int error = enter(FileCall::kAttributes);
+  if (error != 0) return failed(error, "setting the time");
+  Node* const node = named(base, name, error);
+  return change_attributes(node, "setting the time",
+                           [&](Attributes& attributes) { attributes.mtime = mtime; });
+}
+
+Result<bool> SimFileSystem::try_lock(const io::FileHandle& directory) {
+  if (const int error = enter(FileCall::kLock)) return failed(error, "locking");
+  auto& locks = process_.host().locks;
+  return locks.emplace(open_.at(directory.descriptor()).inode, directory.descriptor()).second;
+}
+
+void SimFileSystem::close(int descriptor) {
+  const auto found = open_.find(descriptor);
+  FGSYNC_ASSERT(found != open_.end());
+  auto& locks = process_.host().locks;
+  const auto lock = locks.find(found->second.inode);
+  if (lock != locks.end() && lock->second == descriptor) locks.erase(lock);
+  open_.erase(found);
+}
+
+void SimFileSystem::drop_locks() {
+  auto& locks = process_.host().locks;
+  for (const auto& [descriptor, open] : open_) {
+    const auto lock = locks.find(open.inode);
+    if (lock != locks.end() && lock->second == descriptor) locks.erase(lock);
+  }
+}
+
+}  // namespace fgsync::sim
