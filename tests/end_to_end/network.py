@@ -1,4 +1,6 @@
 """Two hosts on one machine: a network namespace each, joined by a veth pair, with sshd in the far one."""
+import concurrent.futures
+import ctypes
 import ipaddress
 import os
 import re
@@ -57,15 +59,32 @@ class NetworkCase(SshCase):
             if f'"{program}' not in line:
                 continue
             state, _, _, local, peer = line.split()[:5]
-            address, _, port = local.rpartition(":")
-            found.append((state, address.strip("[]"), int(port), peer.rpartition(":")[0].strip("[]")))
+            port = int(local.rpartition(":")[2])
+            found.append((state, self.host_of(local), port, self.host_of(peer)))
         return found
+
+    @staticmethod
+    def host_of(endpoint):
+        """The address without zone of what ss(8) writes as ADDRESS:PORT or [ADDRESS]%ZONE:PORT."""
+        return endpoint.rpartition(":")[0].partition("%")[0].strip("[]")
 
     def bytes_over(self, side, interface):
         """Received and sent bytes that the kernel has counted."""
         text = self.output_of(side, "cat", "/proc/net/dev")
         numbers = re.search(rf"{interface}:(.*)", text).group(1).split()
         return int(numbers[0]) + int(numbers[8])
+
+    def call_within(self, side, function, *arguments):
+        """Calls it in a thread that has entered the namespace; sockets stay in the one they are made in."""
+
+        def call():
+            with open(f"/run/netns/{self.names[side]}") as namespace:
+                if ctypes.CDLL(None, use_errno=True).setns(namespace.fileno(), 0) != 0:
+                    raise OSError(ctypes.get_errno(), "setns")
+            return function(*arguments)
+
+        with concurrent.futures.ThreadPoolExecutor(1) as executor:
+            return executor.submit(call).result()
 
     def filter(self, side, chain, *rules):
         """Adds nftables rules for what comes in ("input") or goes out ("output") there."""
