@@ -134,13 +134,6 @@ std::string StagingArea::next_name() {
   return std::to_string(next_number_++);
 }
 
-std::vector<DirectoryReference> StagingArea::mount_directories() const {
-  std::lock_guard lock(mutex_);
-  std::vector<DirectoryReference> directories;
-  for (const auto& [mount, area] : areas_) directories.push_back(area.parent);
-  return directories;
-}
-
 std::uint64_t StagingArea::removed_leftovers() const {
   const std::lock_guard lock(mutex_);
   return removed_leftovers_;

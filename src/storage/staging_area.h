@@ -13,7 +13,6 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <vector>
 
 #include "fgsync/status.h"
 #include "io/file_system.h"
@@ -39,9 +38,6 @@ class StagingArea {
 
   // How many staging directories of dead runs were removed.
   std::uint64_t removed_leftovers() const;
-
-  // The topmost directory of each mount on which something was staged.
-  std::vector<DirectoryReference> mount_directories() const;
 
   // Removes everything this run has staged and not renamed, and the state directories if nothing
   // else is in them. Called at the end of every run, successful or not.

@@ -115,6 +115,7 @@ Result<wire::PlanAction> Planner::decide_directory(const wire::ManifestEntry& en
   Result<io::FileStatus> present = present_status(entry);
   if (!present.ok() && !is_missing(present)) return present.status();
   const bool exists = present.ok() && present->type == io::FileType::kDirectory;
+  if (exists) mounts_.try_emplace(present->mount, entry.id);
   if (!exists) {
     new_.insert(entry.id);
     if (dry_run) return wire::PlanAction::kMade;
@@ -209,6 +210,16 @@ Result<storage::DirectoryReference> Planner::staging_for(
   Result<io::FileStatus> status = session_.files().stat(*directory);
   if (!status.ok()) return status.status();
   return staging_.on_mount(status->mount, directory);
+}
+
+Result<std::vector<storage::DirectoryReference>> Planner::mount_directories() {
+  std::vector<storage::DirectoryReference> directories;
+  for (const auto& [mount, id] : mounts_) {
+    auto directory = directories_.open(id);
+    if (!directory.ok()) return directory.status();
+    directories.push_back(*directory);
+  }
+  return directories;
 }
 
 void Planner::finish_directories() {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -31,6 +32,10 @@ class Planner {
   // Sets owners, modes and times of the directories, deepest first, when nothing will be put into
   // them any more.
   void finish_directories();
+
+  // A directory on each mount that the planned directories stand on. Some of these may not be
+  // opened any more after finish_directories().
+  Result<std::vector<storage::DirectoryReference>> mount_directories();
 
   std::uint64_t entries() const { return entries_; }
   std::uint64_t files() const { return files_; }
@@ -70,6 +75,7 @@ class Planner {
   std::unordered_set<std::uint64_t>
       refused_;  // directories that could not be made: all below fails too
   std::vector<PendingDirectory> pending_;
+  std::map<std::uint64_t, std::uint64_t> mounts_;  // to a directory on each that was there before
   wire::TreeDigest digest_;
   std::uint64_t entries_ = 0;
   std::uint64_t files_ = 0;

@@ -118,14 +118,16 @@ void ReceiveSession::land() {
     session_.fail(Status(ErrorCode::kProtocolError, "files that were asked for have not come")
                       .with_context(session_.peer()));
   }
-  std::vector<storage::DirectoryReference> mounts = staging_.mount_directories();
   clean_staging();
   if (session_.failed() || session_.parameters.dry_run) return;
+  // Also those on which only a mode or a time will change: nothing was staged there.
+  auto mounts = planner_.mount_directories();
+  if (!mounts.ok()) return session_.fail(mounts.status());
   planner_.finish_directories();
   auto root = directories_.open(0);
   if (!root.ok()) return session_.fail(root.status());
-  mounts.push_back(*root);
-  sync_mounts(mounts);
+  mounts->push_back(*root);
+  sync_mounts(*mounts);
 }
 
 void ReceiveSession::sync_mounts(const std::vector<storage::DirectoryReference>& mounts) {
