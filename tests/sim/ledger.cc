@@ -1,6 +1,6 @@
 #include "ledger.h"
 
-#include <cstdio>
+#include <algorithm>
 
 #include "storage/tree_walker.h"
 
@@ -57,6 +57,25 @@ void Ledger::source_changed(const std::string& path, const Node* now_there, io::
   for (Version& version : record.files) version.until = std::min(version.until, now);
   if (now_there == nullptr) return;
   record.files.push_back({now_there->attributes.mtime, now_there->data});
+}
+
+std::vector<std::string> Ledger::source_files() const {
+  std::vector<std::string> paths;
+  for (const auto& [path, record] : records_) {
+    const bool source = std::any_of(record.files.begin(), record.files.end(), [](const auto& file) {
+      return file.until != io::TimePoint::min();
+    });
+    if (source) paths.push_back(path);
+  }
+  return paths;
+}
+
+bool Ledger::knows(const std::string& path, const Node& file) const {
+  const auto& files = records_.at(path).files;
+  return std::any_of(files.begin(), files.end(), [&](const Version& version) {
+    return version.until == io::TimePoint::max() && version.mtime == file.attributes.mtime &&
+           *version.data == *file.data;
+  });
 }
 
 void Ledger::settle_types() {

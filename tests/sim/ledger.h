@@ -37,6 +37,10 @@ class Ledger {
   void add_tree(const Disk& disk, const std::string& directory, bool target);
   // A source file has changed at this moment; `now_there` is nullptr when it is gone.
   void source_changed(const std::string& path, const Node* now_there, io::TimePoint now);
+  // Paths that are or were files at the source.
+  std::vector<std::string> source_files() const;
+  // Whether the file is a version as it is, and the source has it still.
+  bool knows(const std::string& path, const Node& file) const;
   // What stands at both with different types makes way for the other.
   void settle_types();
 

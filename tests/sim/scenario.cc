@@ -151,7 +151,6 @@ void Scenario::one_run(bool last) {
                                  kRunBound, "a run");
   if (!ended) return;
   const bool died = !ends.near->alive();
-  ever_killed_ = ever_killed_ || died || !ends.far->alive();
   if (!died) {
     const TransferReport& report = ends.near_end->report();
     world_.trace("run ended", std::uint64_t(report.exit_code), report.errors_total,
@@ -182,6 +181,7 @@ void Scenario::finish(Ends& ends) {
 
 void Scenario::watch_target() {
   target_.on_change = [this](const Node& node) {
+    if (world_.violation()) return;
     Disk& disk = target_.disk;
     if (node.parent == 0 && node.inode != Disk::kRoot) return;  // has no name any more
     const Node* const root = disk.find_path(kTargetRoot);
@@ -199,6 +199,7 @@ void Scenario::watch_target() {
     if (world_.random().percent(15)) check_crash("at a change");
   };
   target_.on_power_cut = [this] { check_whole("after a power cut"); };
+  source_.on_power_cut = [this] { take_down_source(); };
   source_.on_change = [this](const Node& node) {
     world_.violate("the sender changes its host: " + source_.disk.path_of(node));
   };
@@ -220,17 +221,13 @@ void Scenario::check_crash(const char* when) {
 }
 
 void Scenario::check_good_end(io::TimePoint started, std::uint64_t missing) {
-  if (obstructed_) {
-    world_.violate("success, though a directory stands where a file must go");
-    return;
-  }
   std::string wrong = ledger_.compare(source_.disk, kSourceRoot, target_.disk, started);
   if (!wrong.empty()) {
     world_.violate("success, but " + wrong);
     return;
   }
   const Node& root = *target_.disk.find_path(kTargetRoot);
-  if (!ever_killed_ && root.entries.contains(storage::kStateDirectoryName)) {
+  if (!has_left_state_ && root.entries.contains(storage::kStateDirectoryName)) {
     world_.violate("success, but the state directory is left");
   }
   for (int i = 0; i < 3; ++i) {

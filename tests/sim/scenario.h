@@ -57,6 +57,7 @@ class Scenario {
   void plan_death();
   void plan_source_change();
   void change_source();
+  void take_down_source();
   bool is_left_out();
 
   // Telling it.
@@ -92,7 +93,7 @@ class Scenario {
   std::string outside_;
   bool obstructed_ = false;  // something stands in the way for good
   bool death_planned_ = false;
-  bool ever_killed_ = false;
+  bool has_left_state_ = false;  // what stops or hinders a run may leave its state behind
   bool last_ = false;
   int runs_ = 0;
   int good_runs_ = 0;

@@ -190,6 +190,7 @@ void Scenario::choose_plan() {
   for (std::uint64_t kind = 0; kind < kFaultKinds; ++kind) {
     if (random.percent(45)) fault_kinds_ |= std::uint64_t{1} << kind;
   }
+  has_left_state_ = (fault_kinds_ & ((1u << kDisk) | (1u << kDeath))) != 0;
 }
 
 bool Scenario::is_left_out() {
@@ -331,6 +332,24 @@ void Scenario::change_source() {
     disk.write(*file, random_bytes(random, random.below(size - offset + 1)), offset, now);
   }
   ledger_.source_changed(path, file, world_.now());
+}
+
+// After a power cut at the source: what is left of it is what it is now.
+void Scenario::take_down_source() {
+  const std::size_t prefix = std::string(kSourceRoot).size() + 1;
+  for (const std::string& path : ledger_.source_files()) {
+    const Node* const found = source_.disk.find_path(kSourceRoot + ("/" + path));
+    if (found == nullptr || found->data == nullptr) {
+      ledger_.source_changed(path, nullptr, world_.now());
+      continue;
+    }
+    Node& file = *source_.disk.find(found->inode);
+    if (ledger_.knows(path, file)) continue;
+    // Other contents under an old time can't be told from a replicated file by size and time, and
+    // are not claimed to be.
+    file.attributes.mtime = file.durable_attributes.mtime = source_.wall_time();
+    ledger_.source_changed(source_.disk.path_of(file).substr(prefix), &file, world_.now());
+  }
 }
 
 }  // namespace fgsync::sim
