@@ -21,6 +21,11 @@ struct OutgoingEntry {
       0;  // its place in the tree: number of its directory there, and its name
   std::string name;
   std::shared_ptr<OutgoingFile> file;  // once the receiver asked for it
+
+  // Relative to the target's root. A single file may stand there under another name than here.
+  std::string target_path() const {
+    return tree->target_path(directory, name.empty() ? name : entry.name);
+  }
 };
 
 // Thread-safe.

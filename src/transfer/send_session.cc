@@ -132,7 +132,7 @@ Status SendSession::on_plan(const wire::PlanBatch& plan) {
       files_unchanged_.fetch_add(1, std::memory_order_relaxed);
       bytes_unchanged_.fetch_add(outgoing->entry.size, std::memory_order_relaxed);
     }
-    const std::string path = outgoing->tree->target_path(outgoing->directory, outgoing->name);
+    const std::string path = outgoing->target_path();
     digest_.add(wire::describe(outgoing->entry, path, wire::Checksum{}));
     if (decision.action == wire::PlanAction::kMade) session_.announce_path(path, outgoing->entry);
   }
@@ -164,7 +164,7 @@ Status SendSession::on_settled(const wire::SettledBatch& settled) {
     }
     files_sent_.fetch_add(1, std::memory_order_relaxed);
     bytes_replicated_.fetch_add(outgoing->entry.size, std::memory_order_relaxed);
-    const std::string path = outgoing->tree->target_path(outgoing->directory, outgoing->name);
+    const std::string path = outgoing->target_path();
     digest_.add(wire::describe(outgoing->entry, path, *digest));
     session_.announce_path(path, outgoing->entry);
   }
