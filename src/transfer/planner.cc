@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include "transfer/staging_place.h"
+
 namespace fgsync::transfer {
 namespace {
 
@@ -159,7 +161,7 @@ Result<wire::PlanAction> Planner::decide_symlink(const wire::ManifestEntry& entr
 Status Planner::make_symlink(const wire::ManifestEntry& entry,
                              const storage::DirectoryReference& directory) {
   io::FileSystem& files = session_.files();
-  auto staging = staging_for(directory);
+  auto staging = staging_for(files, directories_, staging_, directory);
   if (!staging.ok()) return staging.status();
   const std::string name = staging_.next_name();
   FGSYNC_RETURN_IF_ERROR(files.make_symlink(**staging, name, entry.symlink_target));
@@ -203,13 +205,6 @@ Result<io::FileStatus> Planner::present_status(const wire::ManifestEntry& entry)
   auto directory = directories_.open(entry.parent);
   if (!directory.ok()) return directory.status();
   return session_.files().stat_at(**directory, entry.name);
-}
-
-Result<storage::DirectoryReference> Planner::staging_for(
-    const storage::DirectoryReference& directory) {
-  Result<io::FileStatus> status = session_.files().stat(*directory);
-  if (!status.ok()) return status.status();
-  return staging_.on_mount(status->mount, directory);
 }
 
 Result<std::vector<storage::DirectoryReference>> Planner::mount_directories() {

@@ -62,7 +62,6 @@ class Planner {
   // What stands there now: kNotFound where nothing does, without asking inside directories that
   // this run has made.
   Result<io::FileStatus> present_status(const wire::ManifestEntry& entry);
-  Result<storage::DirectoryReference> staging_for(const storage::DirectoryReference& directory);
   std::string display_path(const wire::ManifestEntry& entry) const;
 
   Session& session_;

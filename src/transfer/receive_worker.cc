@@ -5,6 +5,7 @@
 
 #include "base/limits.h"
 #include "transfer/planner.h"
+#include "transfer/staging_place.h"
 
 namespace fgsync::transfer {
 namespace {
@@ -152,9 +153,7 @@ Result<std::unique_ptr<storage::StagedFile>> ReceiveWorker::stage(const wire::Ma
   if (!place.staging || place.parent != entry.parent) {
     auto directory = directories_.open(entry.parent);
     if (!directory.ok()) return directory.status();
-    Result<io::FileStatus> status = session_.files().stat(**directory);
-    if (!status.ok()) return status.status();
-    auto staging = staging_.on_mount(status->mount, *directory);
+    auto staging = staging_for(session_.files(), directories_, staging_, *directory);
     if (!staging.ok()) return staging.status();
     place = {entry.parent, *staging};
   }
