@@ -4,8 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <cstring>
 #include <memory>
 #include <span>
 #include <string>
@@ -37,9 +39,9 @@ inline Bytes bytes_of(const std::string& text) {
 inline Bytes pattern(std::size_t size, std::uint32_t seed) {
   Bytes bytes(size);
   std::uint32_t state = seed * 2654435761u + 1;
-  for (std::byte& byte : bytes) {
+  for (std::size_t done = 0; done < size; done += sizeof state) {
     state = state * 1664525u + 1013904223u;
-    byte = std::byte(state >> 24);
+    std::memcpy(bytes.data() + done, &state, std::min(sizeof state, size - done));
   }
   return bytes;
 }
