@@ -3,6 +3,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/mark.h"
+
 namespace fgsync::storage {
 namespace {
 
@@ -26,7 +28,10 @@ Result<OpenedFile> open_direct(io::FileSystem& files, const io::FileHandle& base
                                 creates ? io::OpenMode::kCreateDirect : io::OpenMode::kReadDirect);
   if (!handle.ok()) {
     // open(2): the file system does not support the O_DIRECT flag.
-    if (handle.status().system_errno() == EINVAL) return OpenedFile();
+    if (handle.status().system_errno() == EINVAL) {
+      mark("direct_io_not_offered");
+      return OpenedFile();
+    }
     return handle.status();
   }
   auto status = files.stat(*handle);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/mark.h"
 #include "storage/direct_io.h"
 
 namespace fgsync::storage {
@@ -37,11 +38,13 @@ Result<std::unique_ptr<SourceFile>> SourceFile::open(io::FileSystem& files,
   auto opened = open_for(files, directory, name, OpenPurpose::kRead, expected.size, direct);
   if (!opened.ok()) {
     if (!says_changed(opened.status())) return opened.status();
+    mark("source_vanished");
     return source_changed("it vanished or was replaced before it was read");
   }
   auto status = files.stat(opened->handle);
   if (!status.ok()) return status.status();
   if (status->size != expected.size || status->mtime != expected.mtime) {
+    mark("source_changed_before");
     return source_changed("it changed before it was read");
   }
   return std::unique_ptr<SourceFile>(
@@ -60,6 +63,7 @@ Status SourceFile::check_unchanged() const {
   auto now = files_.stat(handle_);
   if (!now.ok()) return now.status();
   if (now->size != opened_.size || now->mtime != opened_.mtime || now->ctime != opened_.ctime) {
+    mark("source_changed_while_read");
     return source_changed("it changed while it was read");
   }
   return Status();

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/mark.h"
 #include "storage/tree_walker.h"
 
 namespace fgsync::storage {
@@ -108,6 +109,7 @@ Result<StagingArea::Area> StagingArea::make_area(const DirectoryReference& direc
     }
     last = area.status();
     if (!is_lost_race(last)) break;
+    mark("staging_lost_race");
   }
   return last;
 }
@@ -145,7 +147,10 @@ void StagingArea::remove_leftovers(const Area& area) {
   auto again = files_.open_directory(*area.state, area.staging_name);
   if (!again.ok()) return;
   auto unlocked = files_.try_lock(*again);
-  if (!unlocked.ok() || *unlocked) return;
+  if (!unlocked.ok() || *unlocked) {
+    mark("staging_without_locks");
+    return;
+  }
   (void)for_each_name(files_, *area.state, [&](const std::string& name) {
     if (!name.starts_with(kStagingPrefix) || name == area.staging_name) return;
     if (remove_leftover(*area.state, name)) ++removed_leftovers_;
@@ -156,7 +161,11 @@ bool StagingArea::remove_leftover(const io::FileHandle& state, const std::string
   auto staging = files_.open_directory(state, name);
   if (!staging.ok()) return false;
   auto locked = files_.try_lock(*staging);
-  if (!locked.ok() || !*locked) return false;
+  if (!locked.ok() || !*locked) {
+    mark("staging_of_a_living_run");
+    return false;
+  }
+  mark("staging_leftover");
   if (!remove_files(files_, *staging).ok()) return false;
   // Still under its lock, so that its maker, if it lives after all, sees that it is gone.
   return files_.remove_directory(state, name).ok();

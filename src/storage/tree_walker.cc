@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/mark.h"
 
 namespace fgsync::storage {
 
@@ -25,6 +26,7 @@ bool TreeWalker::start_directory(std::uint64_t id, std::vector<WalkError>& error
     }
     status = reader.status();
   }
+  mark("walk_directory_unreadable");
   errors.push_back({tree_.path_of(id), std::move(status), true});
   return false;
 }
@@ -65,6 +67,7 @@ void TreeWalker::visit(const io::DirectoryEntry& listed, std::vector<WalkedEntry
   if (state_name && listed.type == io::FileType::kDirectory) return;
   auto status = files_.stat_at(*current_handle_, listed.name);
   if (!status.ok()) {
+    mark("walk_entry_failed");
     errors.push_back({tree_.path_of(current_, listed.name), status.status()});
     return;
   }

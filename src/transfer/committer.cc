@@ -2,6 +2,8 @@
 
 #include <set>
 
+#include "base/mark.h"
+
 namespace fgsync::transfer {
 namespace {
 
@@ -95,11 +97,13 @@ Status Committer::sync_batch(const std::vector<StagedEntry>& entries) {
 
 void Committer::publish(std::vector<StagedEntry> entries, const Status& synced) {
   wire::SettledBatch settled;
+  if (!synced.ok()) mark("commit_sync_failed");
   for (StagedEntry& entry : entries) {
     Status published = synced.ok() ? publish_one(entry) : synced;
     if (published.ok()) {
       settled.entries.push_back({entry.file->entry.id, true});
     } else {
+      if (synced.ok()) mark("commit_rename_failed");
       fail(*entry.file, published);
     }
   }
@@ -125,6 +129,7 @@ Status Committer::publish_one(StagedEntry& entry) {
 
 void Committer::fail(IncomingFile& file, const Status& status) {
   if (status.code() == ErrorCode::kNoSpace) {
+    mark("commit_no_space");
     // The target as a whole is full: nothing that follows can fit either.
     session_.fail(status.with_context(display_path(file.entry)));
     return;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/mark.h"
 #include "transport/session_secret.h"
 
 namespace fgsync::transfer {
@@ -126,6 +127,7 @@ io::Task<Result<AcceptedTarget>> accept_sources(Session& session, std::string ta
 }
 
 io::Task<void> refuse(Session& session, Status status) {
+  mark("opening_refused");
   session.fail(status);
   co_await write_control(session);
 }

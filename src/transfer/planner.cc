@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "base/mark.h"
 #include "transfer/staging_place.h"
 
 namespace fgsync::transfer {
@@ -86,6 +87,7 @@ bool Planner::may_stand_in_root(const wire::ManifestEntry& entry) const {
 
 wire::PlanAction Planner::decide(const wire::ManifestEntry& entry) {
   if (refused_.contains(entry.parent) && entry.id != 0) {
+    mark("plan_below_refused");
     // The directory's own error says it all.
     if (entry.type == wire::EntryType::kDirectory) refused_.insert(entry.id);
     if (entry.type == wire::EntryType::kRegular) {
@@ -100,6 +102,7 @@ wire::PlanAction Planner::decide(const wire::ManifestEntry& entry) {
                                                 : decide_file(entry);
   if (action.ok()) return *action;
   if (action.status().code() == ErrorCode::kNoSpace) {
+    mark("plan_no_space");
     session_.fail(action.status().with_context(display_path(entry)));
   } else {
     session_.errors().add(display_path(entry), action.status());
@@ -125,7 +128,10 @@ Result<wire::PlanAction> Planner::decide_directory(const wire::ManifestEntry& en
     if (!parent.ok()) return parent.status();
     // Something that is no directory stands where one must be: it makes way, as with rsync. A
     // symlink is removed, never followed.
-    if (present.ok()) FGSYNC_RETURN_IF_ERROR(session_.files().unlink(**parent, entry.name));
+    if (present.ok()) {
+      mark("plan_makes_way_for_directory");
+      FGSYNC_RETURN_IF_ERROR(session_.files().unlink(**parent, entry.name));
+    }
     FGSYNC_RETURN_IF_ERROR(
         session_.files().make_directory(**parent, entry.name, kUnfinishedDirectoryMode));
   }
@@ -167,7 +173,10 @@ Status Planner::make_symlink(const wire::ManifestEntry& entry,
   FGSYNC_RETURN_IF_ERROR(files.make_symlink(**staging, name, entry.symlink_target));
   Status made = storage::apply_symlink_metadata(files, **staging, name, metadata_of(entry));
   if (made.ok()) made = files.rename(**staging, name, *directory, entry.name);
-  if (!made.ok()) (void)files.unlink(**staging, name);
+  if (!made.ok()) {
+    mark("plan_symlink_failed");
+    (void)files.unlink(**staging, name);
+  }
   return made;
 }
 
@@ -181,6 +190,7 @@ Result<wire::PlanAction> Planner::decide_file(const wire::ManifestEntry& entry) 
       session_.parameters.dry_run ? wire::PlanAction::kMade : wire::PlanAction::kSend;
   if (!present.ok()) return wanted;
   if (present->type == io::FileType::kDirectory) {
+    mark("plan_file_obstructed");
     return Status(ErrorCode::kIoError, "replacing it: a directory stands where the file must go");
   }
   const storage::Metadata metadata = metadata_of(entry);
@@ -226,6 +236,7 @@ void Planner::finish_directories() {
                          ? storage::apply_metadata(session_.files(), **directory, pending->metadata)
                          : directory.status();
     if (!applied.ok()) {
+      mark("plan_directory_unfinished");
       const std::string relative = directories_.path_of(pending->id);
       session_.errors().add(relative.empty() ? target_.root : target_.root + "/" + relative,
                             applied);

@@ -2,6 +2,8 @@
 
 #include <set>
 
+#include "base/mark.h"
+
 namespace fgsync::transfer {
 namespace {
 
@@ -106,6 +108,7 @@ io::Task<void> ReceiveSession::commit_regularly() {
     const bool on = co_await commit_pause_.sleep_for(kCommitInterval);
     if (!on) co_return;
     if (!committer_.is_stale()) continue;
+    mark("commit_stale_batch");
     co_await io::run_blocking(session_.control_io(), [this] { committer_.flush(); });
   }
 }

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/limits.h"
+#include "base/mark.h"
 #include "transfer/planner.h"
 #include "transfer/staging_place.h"
 
@@ -54,7 +55,10 @@ io::Task<void> ReceiveWorker::take_chunk(io::Io* io, wire::FrameHeader header, B
     co_return;
   }
   std::shared_ptr<IncomingFile> file = *claimed;
-  if (!file) co_return;  // given up already: late chunks of it are dropped
+  if (!file) {  // given up already: late chunks of it are dropped
+    mark("receive_late_chunk_dropped");
+    co_return;
+  }
   Status written = co_await write_chunk(io, file.get(), &header, &payload);
   payload.release();
   if (!written.ok()) {
@@ -101,6 +105,7 @@ Status ReceiveWorker::verify_chunk(std::span<const std::byte> payload) {
   if (!chunk.ok()) return chunk.status();
   transport::StageTimer verifying(session_.meter(), Stage::kVerify, chunk->bytes.size());
   if (wire::checksum_of(chunk->bytes) == chunk->checksum) return Status();
+  mark("receive_chunk_mismatch");
   return Status(ErrorCode::kChecksumMismatch, "verifying: a chunk differs from its checksum");
 }
 
@@ -177,6 +182,7 @@ io::Task<Status> ReceiveWorker::on_file_end(io::Io* io, wire::FileEnd end) {
     if (!end.complete) withdrawn = std::move(file->staged);
   }
   if (!end.complete) {
+    mark("receive_file_withdrawn");
     co_await io::run_blocking(*io, [&] { withdrawn.reset(); });
     committer_.settle_failed(*file);
     co_return Status();
@@ -209,6 +215,7 @@ Status ReceiveWorker::finish_file(const std::shared_ptr<IncomingFile>& file) {
   std::shared_ptr<storage::StagedFile> staged = std::move(file->staged);
   Status finished = staged->finish(metadata_of(file->entry));
   if (!finished.ok()) {
+    mark("receive_metadata_failed");
     committer_.fail(*file, finished);
     return Status();
   }
@@ -224,6 +231,7 @@ void ReceiveWorker::give_up(IncomingFile& file, const Status& status) {
   {
     std::lock_guard lock(file.mutex);
     if (std::exchange(file.failed, true)) return;
+    mark("receive_file_given_up");
     file.staged.reset();
   }
   committer_.fail(file, status);
@@ -249,6 +257,7 @@ Status ReceiveWorker::unpack(const wire::FrameHeader& header, std::span<const st
       return protocol_error("a packed file that was not asked for");
     }
     if (entry.status == wire::PackedStatus::kWithdrawn) {
+      mark("receive_packed_withdrawn");
       committer_.settle_failed(*file);
       continue;
     }
@@ -275,6 +284,7 @@ Result<StagedEntry> ReceiveWorker::write_packed(const std::shared_ptr<IncomingFi
   {
     transport::StageTimer verifying(session_.meter(), Stage::kVerify, packed.bytes.size());
     if (wire::checksum_of(packed.bytes) != packed.checksum) {
+      mark("receive_packed_mismatch");
       return Status(ErrorCode::kChecksumMismatch, "verifying: it differs from its checksum");
     }
   }

@@ -1,6 +1,7 @@
 #include "transfer/send_session.h"
 
 #include "base/limits.h"
+#include "base/mark.h"
 
 namespace fgsync::transfer {
 
@@ -151,6 +152,7 @@ Status SendSession::on_settled(const wire::SettledBatch& settled) {
     window_.remove(1);
     files_settled_.fetch_add(1, std::memory_order_relaxed);
     if (!entry.replicated) {
+      mark("send_given_up_by_receiver");
       // The receiver gave it up: lanes that come to its remaining chunks skip them.
       outgoing->file->withdraw();
       continue;

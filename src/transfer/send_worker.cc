@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "base/limits.h"
+#include "base/mark.h"
 #include "wire/frame.h"
 
 namespace fgsync::transfer {
@@ -93,6 +94,7 @@ io::Task<Result<wire::Checksum>> SendWorker::read_chunk(io::Io* io, const WorkIt
   reading.stop();
   if (!count.ok()) co_return count.status();
   if (*count < item->length) {
+    mark("send_direct_read_short");
     co_return Status(ErrorCode::kSourceChanged, "reading: the file has become shorter");
   }
   transport::StageTimer hashing(session_.meter(), Stage::kHash, item->length);
@@ -117,6 +119,7 @@ Result<wire::Checksum> SendWorker::read_buffered(const storage::SourceFile& sour
 }
 
 void SendWorker::withdraw(OutgoingFile& file, const Status& status) {
+  mark("send_withdrawn");
   if (file.withdraw()) session_.errors().add(file.display_path(), status);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/limits.h"
+#include "base/mark.h"
 
 namespace fgsync::transfer {
 namespace {
@@ -84,6 +85,7 @@ io::Task<void> write_control(Session& session) {
     std::vector<std::byte> bytes = wire::encode(*message);
     Status sent = co_await session.control().send(std::move(bytes));
     if (!sent.ok()) {
+      mark("session_control_unsendable");
       session.fail(sent.with_context(session.peer()));
       break;
     }
@@ -114,6 +116,7 @@ io::Task<Result<wire::Message>> receive_message(Session& session) {
       continue;
     }
     if (const auto* abort = std::get_if<wire::Abort>(&*message)) {
+      mark("session_aborted_by_peer");
       session.peer_aborted_.store(true);
       const ErrorCode code =
           abort->error.code == ErrorCode::kOk ? ErrorCode::kProtocolError : abort->error.code;

@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "base/mark.h"
+
 namespace fgsync::transfer {
 namespace {
 
@@ -45,6 +47,7 @@ void Watchdog::look() {
     return;
   }
   if (session_.cancel().requested()) {
+    mark("watchdog_cancelled");
     session_.fail(Status(ErrorCode::kCancelled, "interrupted"));
     return;
   }
@@ -71,6 +74,7 @@ void Watchdog::look() {
     last_advance_ = now;
   } else if (session_.parameters.timeout.count() > 0 &&
              now - last_advance_ >= session_.parameters.timeout) {
+    mark("watchdog_no_progress");
     session_.fail(
         Status(ErrorCode::kTimeout, "timeout: no progress with " + session_.peer() + " for " +
                                         seconds_text(session_.parameters.timeout) + " s"));

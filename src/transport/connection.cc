@@ -1,6 +1,7 @@
 // The initiator's half of connection.h; session_listener.cc is the acceptor's.
 #include "transport/connection.h"
 
+#include "base/mark.h"
 #include "io/sync.h"
 #include "transport/preamble.h"
 
@@ -11,6 +12,7 @@ namespace {
 Status connection_failure(const Status& failure, bool expired, const io::SocketAddress& peer) {
   const std::string doing = "connecting to " + peer.text();
   if (expired || failure.code() == ErrorCode::kTimeout) {
+    mark("connect_timeout");
     return Status(ErrorCode::kConnectTimeout, doing + ": no answer in time");
   }
   if (failure.code() == ErrorCode::kConnectionFailed) return failure;  // says all that by itself

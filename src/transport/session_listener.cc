@@ -4,6 +4,7 @@
 #include <list>
 
 #include "base/assert.h"
+#include "base/mark.h"
 #include "io/sync.h"
 #include "transport/connection.h"
 #include "transport/preamble.h"
@@ -66,6 +67,7 @@ io::Task<void> SessionListener::State::accept_connections() {
     Result<io::Socket> accepted = co_await io::accept(io, listener);
     if (stopping) co_return;
     if (!accepted.ok()) {
+      mark("listener_accept_failed");
       co_await io::sleep_until(io, io.environment().now() + kAcceptPause);
       continue;
     }
@@ -78,8 +80,10 @@ io::Task<void> SessionListener::State::accept_connections() {
 io::Task<void> SessionListener::State::prove(std::list<Unproven>::iterator connection) {
   {
     Unproven* const unproved = &*connection;
-    const io::DeadlineGuard guard(io, io.environment().now() + kHandshakeDeadline,
-                                  [unproved] { unproved->give_up(); });
+    const io::DeadlineGuard guard(io, io.environment().now() + kHandshakeDeadline, [unproved] {
+      mark("listener_unproven_given_up");
+      unproved->give_up();
+    });
     PreambleBytes bytes;
     Status received = co_await io::receive_exactly(io, unproved->socket, bytes);
     std::optional<Preamble> preamble;
@@ -121,7 +125,10 @@ io::Task<void> SessionListener::State::prove_data(Unproven& connection,
                                                   const Preamble& preamble) {
   // The initiator finishes the TLS handshake first, so its data connections can be here before our
   // side of the handshake has read the last message.
-  if (!secret) co_await connection.wake.wait(io);
+  if (!secret) {
+    mark("listener_data_before_secret");
+    co_await connection.wake.wait(io);
+  }
   if (!secret || guard.expired() || stopping) co_return;
   const Mac expected = secret->join_mac(covered_by_mac(bytes), Direction::kFromInitiator);
   if (!equal_secret(preamble.mac, expected)) co_return;

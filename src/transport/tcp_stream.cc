@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "base/limits.h"
+#include "base/mark.h"
 #include "io/sync.h"
 
 namespace fgsync::transport {
@@ -92,6 +93,7 @@ class TcpStream final : public Stream {
   Status settle(Status outcome) {
     if (outcome.ok()) return outcome;
     if (Status earlier = usable(); !earlier.ok()) return earlier;
+    mark("stream_broken");
     failure_ = outcome;
     socket_.shutdown();
     return outcome;

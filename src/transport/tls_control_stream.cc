@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "base/limits.h"
+#include "base/mark.h"
 #include "transport/openssl_status.h"
 #include "transport/tls_stream.h"
 
@@ -63,6 +64,7 @@ Status TlsStream::usable() const {
 Status TlsStream::settle(Status outcome) {
   if (outcome.ok()) return outcome;
   if (Status earlier = usable(); !earlier.ok()) return earlier;
+  mark("control_broken");
   failure_ = outcome;
   socket_.shutdown();
   return outcome;

@@ -13,6 +13,8 @@
 #include <cstring>
 #include <new>
 
+#include "base/mark.h"
+
 namespace fgsync::sim {
 namespace {
 
@@ -24,6 +26,13 @@ struct SharedFailure {
 };
 
 constexpr std::size_t kFailuresMax = 64;
+constexpr std::size_t kMarksMax = 256;
+constexpr std::size_t kMarkBytes = 56;
+
+struct SharedMark {
+  char name[kMarkBytes];
+  std::uint64_t count;
+};
 
 // What a job and its parent share.
 struct JobState {
@@ -36,7 +45,18 @@ struct JobState {
   std::uint64_t hash;
   std::uint64_t failures;
   SharedFailure failed[kFailuresMax];
+  SharedMark marks[kMarksMax];
 };
+
+JobState* marked_state = nullptr;  // this process's job
+
+void count_mark(const char* name) {
+  for (SharedMark& mark : marked_state->marks) {
+    if (mark.count > 0 && std::strcmp(mark.name, name) != 0) continue;
+    if (mark.count++ == 0) std::snprintf(mark.name, kMarkBytes, "%s", name);
+    return;
+  }
+}
 
 JobState* make_states(unsigned jobs) {
   void* const memory = ::mmap(nullptr, sizeof(JobState) * jobs, PROT_READ | PROT_WRITE,
@@ -57,6 +77,8 @@ void note_failure(JobState& state, std::uint64_t seed, const std::string& text) 
 void run_job(JobState& state, std::uint64_t end, unsigned jobs, std::uint64_t failures_max) {
   // Huge pages would zero 2 MiB for each buffer slot that a run touches.
   (void)::prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
+  marked_state = &state;
+  mark_observer = &count_mark;
   for (;;) {
     const std::uint64_t seed = state.next.load();
     if (seed >= end || state.failures >= failures_max) return;
@@ -120,6 +142,9 @@ CampaignResult run_campaign(const CampaignOptions& options) {
     result.good_runs += state.good_runs;
     result.steps += state.steps;
     result.hash ^= state.hash;
+    for (const SharedMark& mark : state.marks) {
+      if (mark.count > 0) result.marks[mark.name] += mark.count;
+    }
     for (std::uint64_t j = 0; j < state.failures; ++j) {
       result.failed.push_back({state.failed[j].seed, state.failed[j].text});
     }

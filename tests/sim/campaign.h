@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@ struct CampaignResult {
   std::uint64_t steps = 0;
   std::uint64_t hash = 0;  // of all traces
   std::vector<FailedSeed> failed;
+  std::map<std::string, std::uint64_t> marks;  // how often each mark was reached
   double seconds = 0;
 };
 

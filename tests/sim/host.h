@@ -72,6 +72,7 @@ struct Host {
   std::vector<Process*> processes;     // alive
   std::map<std::uint64_t, int> locks;  // inode -> descriptor, whose number is the host's
   std::uint32_t direct_alignment = 0;  // 0: no direct I/O
+  bool has_locks = true;
   std::uint64_t calls = 0;
   std::vector<DiskFault> faults;
   bool full = false;

@@ -130,6 +130,11 @@ void Scenario::start(Ends& ends) {
   ends.tasks.spawn(ends.near->runtime().control(), ends.near_end->run());
 }
 
+void Scenario::cancel_run() {
+  world_.trace("cancelled", std::uint64_t(runs_));
+  ends_.back()->near_end->cancel().request();
+}
+
 void Scenario::one_run(bool last) {
   last_ = last;
   ++runs_;

@@ -64,6 +64,7 @@ class Scenario {
   void one_run(bool last);
   void start(Ends& ends);
   void finish(Ends& ends);
+  void cancel_run();
   bool go_on_until(const std::function<bool()>& done, io::Duration bound, const char* what);
   void wait(io::Duration time);
   void let_all_end();
@@ -91,8 +92,7 @@ class Scenario {
   std::uint64_t faults_asked_ = 0;
   std::uint64_t fault_kinds_ = 0;  // what this seed is about: a bit for each kind
   std::string outside_;
-  bool obstructed_ = false;  // something stands in the way for good
-  bool death_planned_ = false;
+  bool obstructed_ = false;      // something stands in the way for good
   bool has_left_state_ = false;  // what stops or hinders a run may leave its state behind
   bool last_ = false;
   int runs_ = 0;

@@ -144,6 +144,7 @@ void Scenario::make_trees() {
     Node& file = host->disk.create(outside, "f0", io::FileType::kRegular, 0644, host->wall_time());
     write_through(host->disk, file, random_bytes(random, 50), host->wall_time());
     host->direct_alignment = std::array<std::uint32_t, 3>{0, 512, 4096}[random.below(3)];
+    host->has_locks = random.percent(92);
   }
   const auto data_of = [](Host& host) -> Node& {
     return *host.disk.find(host.disk.find(Disk::kRoot)->entries.at("data"));
@@ -182,7 +183,7 @@ void Scenario::choose_plan() {
   plan_.direct_io = direct && random.percent(40) ? DirectIo::kAlways : DirectIo::kAuto;
   plan_.chunk_bytes = std::uint32_t(kChunkBytes * (1 + random.below(2)));
   plan_.timeout = std::chrono::milliseconds(random.percent(70) ? 20'000 : 5'000);
-  plan_.bandwidth_limit = random.percent(8) ? 200'000 + random.below(2'000'000) : 0;
+  plan_.bandwidth_limit = random.percent(12) ? 200'000 + random.below(2'000'000) : 0;
   plan_.source = kSourceRoot;
   plan_.target = kTargetRoot;
   wire_.latency = io::Duration(std::int64_t(20'000 + random.skewed(20'000'000)));
@@ -199,7 +200,6 @@ bool Scenario::is_left_out() {
 }
 
 void Scenario::plan_faults() {
-  death_planned_ = false;
   plan_.frames_until_flip = -1;
   const std::uint64_t count = fault_kinds_ == 0 ? 0 : world_.random().skewed(4);
   for (std::uint64_t i = 0; i < count; ++i) plan_one_fault();
@@ -264,15 +264,20 @@ void Scenario::plan_death() {
   DiskFault fault;
   fault.kind = power ? DiskFault::Kind::kPowerCut : DiskFault::Kind::kKill;
   fault.at = host.calls + 1 + random.skewed(300);
-  const std::uint64_t choice = random.below(4);
+  const std::uint64_t choice = random.below(5);
   const std::int64_t later = std::int64_t(random.skewed(2'000'000'000));
   if (is_left_out()) return;
-  death_planned_ = true;
   if (choice == 0) {
     // Where most is at stake: around renames.
     fault.calls = 1u << unsigned(FileCall::kRename);
     fault.at = host.calls + 1;
     host.faults.push_back(fault);
+  } else if (choice == 4) {
+    // Its user has had enough.
+    const int run = runs_;
+    world_.after(io::Duration(later), [this, run] {
+      if (run == runs_ && !last_) cancel_run();
+    });
   } else if (choice == 1) {
     // At any moment.
     const int run = runs_;

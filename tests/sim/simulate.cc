@@ -16,12 +16,13 @@ struct Arguments {
   std::optional<std::uint64_t> seed;
   bool trace = false;
   bool shrink = true;
+  bool marks = false;
   ScenarioLimits limits;
   std::string seeds_file;
 };
 
 constexpr const char* kUsage =
-    "usage: simulate --seeds=N [--first=S] [--jobs=J] [--failures=N] [--no-shrink]\n"
+    "usage: simulate --seeds=N [--first=S] [--jobs=J] [--failures=N] [--no-shrink] [--marks]\n"
     "       simulate --seed=S [--trace] [--files=N] [--faults=N] [--skip-faults=N]\n"
     "       simulate --seeds-from=FILE\n";
 
@@ -42,6 +43,8 @@ bool parse(int argc, char** argv, Arguments& arguments) {
       arguments.campaign.failures_max = value;
     } else if (name == "--no-shrink") {
       arguments.shrink = false;
+    } else if (name == "--marks") {
+      arguments.marks = true;
     } else if (name == "--seed") {
       arguments.seed = value;
     } else if (name == "--trace") {
@@ -114,6 +117,11 @@ int run_many(const Arguments& arguments) {
   for (const FailedSeed& failed : result.failed) {
     std::printf("seed %llu: %s\n", Number(failed.seed), failed.violation.c_str());
     if (arguments.shrink) print_shrunk(failed.seed);
+  }
+  if (arguments.marks) {
+    for (const auto& [name, count] : result.marks) {
+      std::printf("mark %-40s %llu\n", name.c_str(), Number(count));
+    }
   }
   std::printf("seeds %llu to %llu, %llu runs, %llu of them good, %llu steps, trace %016llx\n",
               Number(arguments.campaign.first),
