@@ -30,7 +30,7 @@ def mount_ext4(case, name, size):
     os.mkdir(where)
     with open(image, "wb") as file:
         file.truncate(size)
-    run("mkfs.ext4", "-q", "-O", "^has_journal", "-m", "0", image)
+    run("mkfs.ext4", "-q", "-b", "4096", "-O", "^has_journal", "-m", "0", image)
     mount(case, "-o", "loop", image, where)
     os.rmdir(f"{where}/lost+found")
     return where

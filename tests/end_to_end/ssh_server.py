@@ -94,14 +94,14 @@ class SshCase(Case):
         names = ("ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS")
         return " ".join(f"{name}={os.environ[name]}" for name in names if name in os.environ)
 
-    def write_client_configuration(self, port, address="127.0.0.1", name="ssh_config", more=""):
+    def write_client_configuration(self, port, address="127.0.0.1", name="ssh_config", key="user_key"):
         path = self.path(name)
         user = "root" if os.geteuid() == 0 else os.environ.get("USER", "root")
         with open(path, "w", encoding="utf-8") as file:
             file.write(f"Host near\n  HostName {address}\nHost *\n  Port {port}\n  User {user}\n"
-                       f"  IdentityFile {self.path('user_key')}\n  IdentitiesOnly yes\n  BatchMode yes\n"
+                       f"  IdentityFile {self.path(key)}\n  IdentitiesOnly yes\n  BatchMode yes\n"
                        "  StrictHostKeyChecking no\n  UserKnownHostsFile /dev/null\n  LogLevel ERROR\n"
-                       f"  ControlPath none\n{more}")
+                       "  ControlPath none\n")
         os.chmod(path, 0o644)
         return path
 
