@@ -28,24 +28,26 @@ void ChunkScheduler::close() {
   std::lock_guard lock(mutex_);
   finished_ = true;
   large_ = {};
-  current_.reset();
+  active_.clear();
   small_.clear();
   serve_waiters();
 }
 
 std::optional<WorkItem> ChunkScheduler::take() {
-  if (!current_ && !large_.empty()) {
-    current_ = large_.top();
+  while (active_.size() < kFilesAtATime && !large_.empty()) {
+    active_.push_back(large_.top());
     large_.pop();
   }
-  if (current_) {
+  if (!active_.empty()) {
+    Large large = std::move(active_.front());
+    active_.pop_front();
     WorkItem item;
-    item.file = current_->file;
-    item.offset = current_->next_offset;
-    item.length = std::uint32_t(
-        std::min<std::uint64_t>(chunk_bytes_, current_->file->size() - current_->next_offset));
-    current_->next_offset += item.length;
-    if (current_->next_offset == current_->file->size()) current_.reset();
+    item.file = large.file;
+    item.offset = large.next_offset;
+    item.length =
+        std::uint32_t(std::min<std::uint64_t>(chunk_bytes_, large.file->size() - item.offset));
+    large.next_offset += item.length;
+    if (large.next_offset < large.file->size()) active_.push_back(std::move(large));
     return item;
   }
   if (small_.empty()) return std::nullopt;

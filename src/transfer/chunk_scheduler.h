@@ -1,4 +1,4 @@
-// The one queue of work: chunks of large files, largest file first, and packs of small files. Any
+// The one queue of work: chunks of large files, largest files first, and packs of small files. Any
 // lane of any stream takes the next piece when it has room (late binding), so a slow stream is
 // never a straggler.
 #pragma once
@@ -23,6 +23,10 @@ struct WorkItem {
   std::uint32_t length = 0;
   std::vector<std::shared_ptr<OutgoingFile>> pack;
 };
+
+// Chunks of so many files, the largest, are handed out in turn: the receiver's kernel writes one
+// file through the page cache at one processor's speed, and several side by side.
+inline constexpr std::size_t kFilesAtATime = 4;
 
 // Thread-safe.
 class ChunkScheduler {
@@ -69,7 +73,7 @@ class ChunkScheduler {
   const std::uint64_t packed_file_bytes_max_;
   std::mutex mutex_;
   std::priority_queue<Large> large_;                 // guarded by mutex_
-  std::optional<Large> current_;                     // guarded by mutex_; the file being handed out
+  std::deque<Large> active_;                         // guarded by mutex_; in turn
   std::deque<std::shared_ptr<OutgoingFile>> small_;  // guarded by mutex_
   std::deque<Awaiter*> waiting_;                     // guarded by mutex_
   bool finished_ = false;                            // guarded by mutex_

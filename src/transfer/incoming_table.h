@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "io/sync.h"
 #include "storage/staged_file.h"
 #include "wire/checksum.h"
 #include "wire/message.h"
@@ -19,6 +20,7 @@ struct IncomingFile {
   explicit IncomingFile(wire::ManifestEntry manifest_entry) : entry(std::move(manifest_entry)) {}
 
   const wire::ManifestEntry entry;
+  io::AsyncMutex writing;  // held by the one chunk that goes through the page cache
   std::mutex mutex;
   std::shared_ptr<storage::StagedFile> staged;  // from the first chunk on
   std::vector<wire::Checksum> checksums;        // one per chunk

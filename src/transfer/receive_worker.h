@@ -46,6 +46,10 @@ class ReceiveWorker {
                                                     std::size_t payload_bytes);
   io::Task<Status> write_chunk(io::Io* io, IncomingFile* file, const wire::FrameHeader* header,
                                Buffer* payload);
+  io::Task<Status> write_through_cache(io::Io* io, IncomingFile* file, storage::StagedFile* staged,
+                                       std::uint64_t offset, std::span<const std::byte> bytes);
+  io::Task<Status> write_past_cache(io::Io* io, storage::StagedFile* staged, std::uint64_t offset,
+                                    Buffer* payload);
   Status open_staged(IncomingFile& file);
   Status verify_chunk(std::span<const std::byte> payload);
   Status unpack(const wire::FrameHeader& header, std::span<const std::byte> payload);
