@@ -76,11 +76,20 @@ void Committer::commit_now(StagedEntry entry) {
 
 void Committer::publish_batch(std::vector<StagedEntry> entries) {
   const Status synced = sync_batch(entries);
+  if (!synced.ok()) session_.fail(synced.with_context(root_display_));
   publish(std::move(entries), synced);
 }
 
-// One syncfs for each mount that the batch is staged on.
+// One syncfs for each mount that the batch is staged on. What it reports, it reports once, and for
+// any file of that mount: after a failure other staged files may have lost pages too, which no
+// later flush would tell (syncfs(2)). So nothing of this run is published any more.
 Status Committer::sync_batch(const std::vector<StagedEntry>& entries) {
+  std::lock_guard lock(flush_mutex_);
+  if (flush_failure_.ok()) flush_failure_ = flush_mounts(entries);
+  return flush_failure_;
+}
+
+Status Committer::flush_mounts(const std::vector<StagedEntry>& entries) {
   const Session::Flushing flushing(session_);
   transport::StageTimer syncing(session_.meter(), Stage::kSync, 0);
   std::uint64_t bytes = 0;

@@ -56,6 +56,7 @@ class Committer {
  private:
   void publish_batch(std::vector<StagedEntry> entries);
   Status sync_batch(const std::vector<StagedEntry>& entries);
+  Status flush_mounts(const std::vector<StagedEntry>& entries);
   // With the outcome of making them durable: a failed sync is never retried (the kernel may have
   // dropped the pages and forgotten the error), its files fail.
   void publish(std::vector<StagedEntry> entries, const Status& synced);
@@ -65,6 +66,8 @@ class Committer {
   Session& session_;
   storage::DirectoryTree& directories_;
   const std::string root_display_;
+  std::mutex flush_mutex_;  // held over a flush, so that who comes next knows how it went
+  Status flush_failure_;    // guarded by flush_mutex_; the first one
   mutable std::mutex mutex_;
   std::vector<StagedEntry> waiting_;    // guarded by mutex_
   std::uint64_t waiting_bytes_ = 0;     // guarded by mutex_
