@@ -236,7 +236,12 @@ Status ReceiveWorker::finish_file(const std::shared_ptr<IncomingFile>& file) {
     return Status(ErrorCode::kProtocolError,
                   committer_.display_path(file->entry) + ": verifying: the file's digest differs");
   }
-  std::shared_ptr<storage::StagedFile> staged = std::move(file->staged);
+  std::shared_ptr<storage::StagedFile> staged;
+  {
+    // Whoever else saw the file complete may still be looking at it.
+    std::lock_guard lock(file->mutex);
+    staged = std::move(file->staged);
+  }
   Status finished = staged->finish(metadata_of(file->entry));
   if (!finished.ok()) {
     mark("receive_metadata_failed");
