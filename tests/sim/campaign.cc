@@ -43,7 +43,7 @@ struct JobState {
   std::uint64_t good_runs;
   std::uint64_t steps;
   std::uint64_t hash;
-  std::uint64_t failures;
+  std::atomic<std::uint64_t> failures;
   SharedFailure failed[kFailuresMax];
   SharedMark marks[kMarksMax];
 };
@@ -69,19 +69,28 @@ JobState* make_states(unsigned jobs) {
 
 void note_failure(JobState& state, std::uint64_t seed, const std::string& text) {
   if (state.failures == kFailuresMax) return;
-  SharedFailure& failure = state.failed[state.failures++];
+  SharedFailure& failure = state.failed[state.failures];
   failure.seed = seed;
   std::snprintf(failure.text, kTextBytes, "%s", text.c_str());
+  ++state.failures;
 }
 
-void run_job(JobState& state, std::uint64_t end, unsigned jobs, std::uint64_t failures_max) {
+std::uint64_t failures_of(const JobState* states, unsigned jobs) {
+  std::uint64_t failures = 0;
+  for (unsigned i = 0; i < jobs; ++i) failures += states[i].failures;
+  return failures;
+}
+
+void run_job(JobState* states, unsigned job, std::uint64_t end, unsigned jobs,
+             std::uint64_t failures_max) {
+  JobState& state = states[job];
   // Huge pages would zero 2 MiB for each buffer slot that a run touches.
   (void)::prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
   marked_state = &state;
   mark_observer = &count_mark;
   for (;;) {
     const std::uint64_t seed = state.next.load();
-    if (seed >= end || state.failures >= failures_max) return;
+    if (seed >= end || failures_of(states, jobs) >= failures_max) return;
     state.current = seed;
     state.next = seed + jobs;
     const Outcome outcome = Scenario(seed, {}, false).run();
@@ -94,11 +103,12 @@ void run_job(JobState& state, std::uint64_t end, unsigned jobs, std::uint64_t fa
   }
 }
 
-pid_t start_job(JobState& state, std::uint64_t end, unsigned jobs, std::uint64_t failures_max) {
+pid_t start_job(JobState* states, unsigned job, std::uint64_t end, unsigned jobs,
+                std::uint64_t failures_max) {
   std::fflush(nullptr);
   const pid_t pid = ::fork();
   if (pid != 0) return pid;
-  run_job(state, end, jobs, failures_max);
+  run_job(states, job, end, jobs, failures_max);
   std::fflush(nullptr);
   ::_exit(0);
 }
@@ -118,21 +128,22 @@ CampaignResult run_campaign(const CampaignOptions& options) {
   std::vector<pid_t> pids(jobs);
   for (unsigned i = 0; i < jobs; ++i) {
     states[i].next = options.first + i;
-    pids[i] = start_job(states[i], end, jobs, options.failures_max);
+    pids[i] = start_job(states, i, end, jobs, options.failures_max);
   }
   for (unsigned left = jobs; left > 0;) {
     int status = 0;
     const pid_t pid = ::waitpid(-1, &status, 0);
     const auto found = std::find(pids.begin(), pids.end(), pid);
     if (found == pids.end()) continue;
-    JobState& state = states[found - pids.begin()];
+    const auto job = unsigned(found - pids.begin());
+    JobState& state = states[job];
     if (status == 0) {
       --left;
       continue;
     }
     ++state.seeds;
     note_failure(state, state.current, death_of(status));
-    *found = start_job(state, end, jobs, options.failures_max);
+    *found = start_job(states, job, end, jobs, options.failures_max);
   }
   CampaignResult result;
   for (unsigned i = 0; i < jobs; ++i) {
