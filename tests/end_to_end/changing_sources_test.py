@@ -65,11 +65,13 @@ class LargeFiles(SshCase):
     @each_way()
     def test_a_file_that_changes_while_it_is_read_keeps_its_old_version(self, way):
         changes = (truncate, grow, replace, rewrite, remove)
-        runs = [(change, *self.start_midway(way, change.__name__)) for change in changes]
-        for change, run, source, _ in runs:
-            self.assertIsNone(run.process.poll(), run.said())
+        runs = []
+        for change in changes:
+            run, source, target = self.start_midway(way, change.__name__)
             change(f"{source}/{change.__name__}")
-        for change, run, _, target in runs:
+            self.assertIsNone(run.process.poll(), run.said())
+            runs.append((change, run, target))
+        for change, run, target in runs:
             with self.subTest(change=change.__name__):
                 self.check_changed(run, target, change.__name__)
 

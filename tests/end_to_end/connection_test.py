@@ -200,6 +200,8 @@ class OnTheWire(ConnectionCase):
 
 
 class Strangers(ConnectionCase):
+    JUNK = b"GET / HTTP/1.0\r\n\r\n", b"\x16\x03\x01\xff\xff" + b"\xff" * 5000
+
     def connect(self, port):
         return self.call_within("near", lambda: socket.create_connection((FAR, port), timeout=5))
 
@@ -214,7 +216,7 @@ class Strangers(ConnectionCase):
             with contextlib.suppress(OSError):
                 connection = self.connect(port)
                 if len(connections) % 3:
-                    connection.sendall((b"GET / HTTP/1.0\r\n\r\n", b"\x16\x03\x01\xff\xff" + b"\xff" * 5000)[len(connections) % 2])
+                    connection.sendall(self.JUNK[len(connections) % 2])
                 connections.append(connection)
                 if len(connections) > 200:
                     connections.pop(0).close()

@@ -78,8 +78,9 @@ class StreamsAndChunks(DataPlaneCase):
 
     def test_what_is_out_of_bounds_is_a_usage_error(self):
         for option in ("--streams=65", "--streams=-1", "--streams=x", "--chunk-size=1K", "--chunk-size=17M",
-                       "--chunk-size=", "--chunk-size=65537", "--bwlimit=fast", "--port=0", "--port=70000", "--port=9-8",
-                       "--timeout=-1", "--io-engine=aio", "--direct-io=maybe", "--transport=carrier-pigeon"):
+                       "--chunk-size=", "--chunk-size=65537", "--bwlimit=fast", "--port=0", "--port=70000",
+                       "--port=9-8", "--timeout=-1", "--io-engine=aio", "--direct-io=maybe",
+                       "--transport=carrier-pigeon"):
             with self.subTest(option=option):
                 target = self.path("target" + option)
                 result = self.expect(1, self.fgsync(option, self.source, target))

@@ -1,5 +1,5 @@
-// Starts a program that the kernel refuses io_uring, as container runtimes' default seccomp profiles do.
-// usage: refuse_io_uring PROGRAM [ARGUMENT]...
+// Starts a program that the kernel refuses io_uring, as container runtimes' default seccomp
+// profiles do. usage: refuse_io_uring PROGRAM [ARGUMENT]...
 #include <seccomp.h>
 #include <unistd.h>
 

@@ -57,8 +57,8 @@ def is_alive(pid):
 
 
 def fast_directory():
-    """Where the tests' directories stand: in memory where there is room, as every run flushes a whole file system, which
-    on a busy disk takes long. mounts.py is for tests that want a certain file system."""
+    """Where the tests' directories stand: in memory where there is room, as every run flushes a whole file system,
+    which on a busy disk takes long. mounts.py is for tests that want a certain file system."""
     if "TMPDIR" in os.environ:
         return os.environ["TMPDIR"]
     try:

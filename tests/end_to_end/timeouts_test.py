@@ -83,7 +83,8 @@ class SilentLinks(NetworkCase):
     @each_way(*REMOTE_WAYS)
     def test_a_firewall_that_drops_is_a_connect_timeout(self, way):
         self.filter("far", "input", f"tcp dport != {self.port} drop")
-        result = self.expect(35, self.go(way, self.source, self.path("target-" + way), "--connect-timeout=2", seconds=20))
+        run = self.start_way(way, self.source, self.path("target-" + way), "--connect-timeout=2")
+        result = self.expect(35, run.wait(20))
         self.assertGreaterEqual(result.seconds, 2)
         self.assertRegex(result.text(), rf"(?m)^fgsync: .*{self.far_address}")
         self.wait_gone(self.far_pids())
