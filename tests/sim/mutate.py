@@ -2,8 +2,8 @@
 """Plants the bugs of tests/sim/mutations/ one by one and shows that the simulation finds them.
 
 A mutation is a sentence that says what is wrong, then blocks of: "@@ FILE", the lines that must stand there exactly
-once, "@@ becomes", and the lines that take their place. Only copies are changed: each changed source file is compiled by
-the command that the build has for it and linked in front of the libraries, which then don't give theirs.
+once, "@@ becomes", and the lines that take their place. Only copies are changed: each changed source file is compiled
+by the command that the build has for it and linked in front of the libraries, which then don't give theirs.
 
 usage: mutate.py SOURCE-TREE BUILD-DIRECTORY SEEDS JOBS [NAME...]
 """
