@@ -75,6 +75,13 @@ void note_failure(JobState& state, std::uint64_t seed, const std::string& text) 
   ++state.failures;
 }
 
+// At once: a long campaign may be stopped before its end.
+void report(JobState& state, std::uint64_t seed, const std::string& text) {
+  std::printf("seed %llu: %s\n", static_cast<unsigned long long>(seed), text.c_str());
+  std::fflush(stdout);
+  note_failure(state, seed, text);
+}
+
 std::uint64_t failures_of(const JobState* states, unsigned jobs) {
   std::uint64_t failures = 0;
   for (unsigned i = 0; i < jobs; ++i) failures += states[i].failures;
@@ -99,7 +106,7 @@ void run_job(JobState* states, unsigned job, std::uint64_t end, unsigned jobs,
     state.good_runs += std::uint64_t(outcome.good_runs);
     state.steps += outcome.steps;
     state.hash ^= outcome.trace_hash * (2 * seed + 1);
-    if (!outcome.violation.empty()) note_failure(state, seed, outcome.violation);
+    if (!outcome.violation.empty()) report(state, seed, outcome.violation);
   }
 }
 
@@ -142,7 +149,7 @@ CampaignResult run_campaign(const CampaignOptions& options) {
       continue;
     }
     ++state.seeds;
-    note_failure(state, state.current, death_of(status));
+    report(state, state.current, death_of(status));
     *found = start_job(states, job, end, jobs, options.failures_max);
   }
   CampaignResult result;

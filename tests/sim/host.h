@@ -41,6 +41,7 @@ struct DiskFault {
     kKill,      // the process that calls dies before the call
     kPowerCut,  // the whole host does
     kSlow,      // for a while every job takes long
+    kChange,    // somebody else changes what is on the disk
   };
   Kind kind = Kind::kError;
   std::uint64_t at = 0;
@@ -79,7 +80,8 @@ struct Host {
   io::TimePoint slow_until{};
   // After every change of a name or of a file's contents or attributes, with what it happened to.
   std::function<void(const Node& node)> on_change;
-  // Around power cuts.
+  std::function<void()> somebody_else;  // changes something (DiskFault::Kind::kChange)
+  // After power cuts.
   std::function<void()> on_power_cut;
   int next_descriptor = 3;
   std::int64_t last_nanosecond = 0;

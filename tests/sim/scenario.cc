@@ -179,12 +179,15 @@ void Scenario::finish(Ends& ends) {
   world_.after(io::Duration(std::int64_t(world_.random().skewed(3'000'000'000))),
                [far] { far->leave_alone(); });
   check_whole("after a run");
-  if (!last_) wait(io::Duration(std::int64_t(world_.random().skewed(20'000'000'000))));
+  // Who is in a hurry meets what the run before has left alive.
+  const std::uint64_t pause = world_.random().percent(30) ? 300'000'000 : 20'000'000'000;
+  if (!last_) wait(io::Duration(std::int64_t(world_.random().skewed(pause))));
 }
 
 // ---- Properties
 
 void Scenario::watch_target() {
+  source_.somebody_else = [this] { change_source(); };
   target_.on_change = [this](const Node& node) {
     if (world_.violation()) return;
     Disk& disk = target_.disk;

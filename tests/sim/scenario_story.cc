@@ -180,7 +180,9 @@ void Scenario::choose_plan() {
                      ? Cipher::kAes128Gcm
                      : (random.percent(50) ? Cipher::kChaCha20Poly1305 : Cipher::kNone);
   const bool direct = source_.direct_alignment != 0 && target_.direct_alignment != 0;
-  plan_.direct_io = direct && random.percent(40) ? DirectIo::kAlways : DirectIo::kAuto;
+  plan_.direct_io = random.percent(direct ? 40 : 3) ? DirectIo::kAlways : DirectIo::kAuto;
+  // Where it is not offered, large files are refused.
+  if (!direct && plan_.direct_io == DirectIo::kAlways) obstructed_ = true;
   plan_.chunk_bytes = std::uint32_t(kChunkBytes * (1 + random.below(2)));
   plan_.timeout = std::chrono::milliseconds(random.percent(70) ? 20'000 : 5'000);
   plan_.bandwidth_limit = random.percent(12) ? 200'000 + random.below(2'000'000) : 0;
@@ -238,8 +240,8 @@ void Scenario::plan_disk_fault(Host& host) {
       fault.calls = (1u << unsigned(FileCall::kSync)) | (1u << unsigned(FileCall::kSyncMount));
       break;
     default:
-      fault.error = random.percent(80) ? EIO : (random.percent(50) ? ENOSPC : EACCES);
-      if (random.percent(50)) fault.calls = 1u << random.below(kFileCallCount);
+      fault.error = std::array{EIO, EIO, EIO, EIO, EIO, ENOSPC, EACCES, EPERM}[random.below(8)];
+      if (random.percent(60)) fault.calls = 1u << random.below(kFileCallCount);
   }
   if (!is_left_out()) host.faults.push_back(fault);
 }
@@ -296,7 +298,19 @@ void Scenario::plan_source_change() {
   Random& random = world_.random();
   const std::int64_t later = std::int64_t(random.skewed(200'000'000));
   const std::uint64_t steps = 1 + random.below(3);
+  // Between two calls of the sender, where it matters most, or at any moment.
+  const bool at_call = random.percent(60);
+  const std::uint64_t call = 1 + random.skewed(100);
   if (is_left_out() || source_files_.empty()) return;
+  if (at_call) {
+    for (std::uint64_t i = 0; i < steps; ++i) {
+      DiskFault fault;
+      fault.kind = DiskFault::Kind::kChange;
+      fault.at = source_.calls + call + i * 2;
+      source_.faults.push_back(fault);
+    }
+    return;
+  }
   for (std::uint64_t i = 0; i < steps; ++i) {
     const io::Duration time(later + std::int64_t(i * random.skewed(30'000'000)));
     world_.after(time, [this] { change_source(); });

@@ -49,6 +49,9 @@ int SimFileSystem::enter(FileCall call) {
       case DiskFault::Kind::kSlow:
         host.slow_until = host.world.now() + std::chrono::seconds(1 + host.world.random().below(8));
         break;
+      case DiskFault::Kind::kChange:
+        host.somebody_else();
+        break;
       case DiskFault::Kind::kKill:
         process_.kill();
         return EIO;

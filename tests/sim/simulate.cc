@@ -75,7 +75,7 @@ void print_shrunk(std::uint64_t seed) {
   if (limits.faults_skipped > 0) {
     options += " --skip-faults=" + std::to_string(limits.faults_skipped);
   }
-  std::printf("  replay: scripts/simulate %s --trace\n", options.c_str());
+  std::printf("replay: scripts/simulate %s --trace\n", options.c_str());
 }
 
 int run_one(const Arguments& arguments) {
@@ -115,7 +115,6 @@ int run_file(const std::string& path) {
 int run_many(const Arguments& arguments) {
   const CampaignResult result = run_campaign(arguments.campaign);
   for (const FailedSeed& failed : result.failed) {
-    std::printf("seed %llu: %s\n", Number(failed.seed), failed.violation.c_str());
     if (arguments.shrink) print_shrunk(failed.seed);
   }
   if (arguments.marks) {

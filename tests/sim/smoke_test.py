@@ -11,7 +11,10 @@ import sys
 SEEDS = 2000
 MARK = re.compile(r'\bmark\("(\w+)"\)')
 # Reached only by what the simulation does not have.
-OUT_OF_REACH = {}
+OUT_OF_REACH = {
+    # Data connections are made after messages over the control connection that need the secret at both ends.
+    "listener_data_before_secret",
+}
 
 
 def main():
@@ -21,10 +24,10 @@ def main():
                          check=False)
     print(run.stdout)
     reached = set(re.findall(r"^mark (\w+)", run.stdout, re.MULTILINE))
-    never = sorted(marks - reached - OUT_OF_REACH.keys())
+    never = sorted(marks - reached - OUT_OF_REACH)
     for name in never:
         print(f"never reached: {name}")
-    for name in sorted(reached & OUT_OF_REACH.keys()):
+    for name in sorted(reached & OUT_OF_REACH):
         print(f"reached after all: {name}")
         never.append(name)
     sys.exit(1 if run.returncode != 0 or never else 0)
