@@ -35,6 +35,8 @@ inline constexpr std::size_t kPackFrameBytesMax = 2 * kMiB;
 // up to a page so that slots stay aligned for direct I/O.
 inline constexpr std::size_t kSlotSpareBytes = 4 * kKiB;
 inline constexpr std::size_t kSlotAlignment = 4 * kKiB;
+// All slots of a side together.
+inline constexpr std::size_t kPoolBytesMax = 224 * kMiB;
 
 inline constexpr std::size_t kStreamsMax = 64;
 inline constexpr std::size_t kWorkersMax = 16;
@@ -74,6 +76,9 @@ inline constexpr std::size_t kStartRequestBytesMax = 4 * kKiB;
 inline constexpr std::size_t kStartAnswerBytesMax = 16 * kKiB;
 
 static_assert(kPackedFileBytesMax <= kPackBytesTarget);
+// Enough slots for one to be sent, one received, one read and one written even with the largest
+// chunks.
+static_assert(kPoolBytesMax / (kChunkBytesMax + kSlotSpareBytes) >= 4);
 static_assert(kPackBytesTarget + kPackedFileBytesMax + kPackEntriesMax * 64 < kPackFrameBytesMax);
 static_assert(kManifestBatchBytes + kSymlinkTargetBytesMax + kNameBytesMax + 256 <
               kControlMessageBytesMax);

@@ -5,6 +5,7 @@
 // component. No call follows a symlink in `name`.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -157,6 +158,10 @@ class FileSystem {
 
   // Whether this process may give files away; others keep their own owner, and that is no error.
   virtual bool may_set_owner() = 0;
+  // Root was refused an owner nevertheless: a user namespace without that id, or a server that
+  // squashes root. The file keeps its own owner; the run says so once.
+  void owner_was_refused() { owner_refused_.store(true, std::memory_order_relaxed); }
+  bool has_refused_owners() const { return owner_refused_.load(std::memory_order_relaxed); }
   virtual Status set_mode(const FileHandle& file, std::uint32_t mode) = 0;
   virtual Status set_owner(const FileHandle& file, std::uint32_t uid, std::uint32_t gid) = 0;
   virtual Status set_mtime(const FileHandle& file, FileTime mtime) = 0;
@@ -174,6 +179,9 @@ class FileSystem {
   virtual Result<bool> try_lock(const FileHandle& directory) = 0;
 
   virtual void close(int descriptor) = 0;
+
+ private:
+  std::atomic<bool> owner_refused_{false};
 };
 
 inline void FileHandle::reset() {

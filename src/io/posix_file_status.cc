@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 
 #include "base/limits.h"
 
@@ -53,7 +54,8 @@ FileStatus from_statx(const struct statx& from) {
   status.inode = from.stx_ino;
   status.mount = status.device;
 #ifdef STATX_MNT_ID
-  if ((from.stx_mask & STATX_MNT_ID) != 0) status.mount = from.stx_mnt_id;
+  // Mount numbers are small; subvolumes of one mount have device numbers of their own.
+  if ((from.stx_mask & STATX_MNT_ID) != 0) status.mount ^= from.stx_mnt_id << 40;
 #endif
   return status;
 }
@@ -114,6 +116,17 @@ bool is_in_memory(int descriptor) {
   struct statfs system;
   if (::fstatfs(descriptor, &system) != 0) return false;
   return system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC;
+}
+
+bool is_shared_between_hosts(int descriptor) {
+  constexpr std::uint32_t kLustre = 0x0bd00bd0;  // not in linux/magic.h
+  constexpr std::uint32_t kShared[] = {NFS_SUPER_MAGIC,  SMB2_SUPER_MAGIC, CIFS_SUPER_MAGIC,
+                                       FUSE_SUPER_MAGIC, CEPH_SUPER_MAGIC, V9FS_MAGIC,
+                                       kLustre};
+  struct statfs system;
+  if (::fstatfs(descriptor, &system) != 0) return true;
+  return std::find(std::begin(kShared), std::end(kShared), std::uint32_t(system.f_type)) !=
+         std::end(kShared);
 }
 
 }  // namespace fgsync::io

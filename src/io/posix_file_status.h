@@ -17,4 +17,7 @@ Result<FileStatus> status_of_path(int base_descriptor, const char* path, bool fo
 // nothing there.
 bool is_in_memory(int descriptor);
 
+// Whether the file system may be mounted on several hosts at once (network and FUSE file systems).
+bool is_shared_between_hosts(int descriptor);
+
 }  // namespace fgsync::io

@@ -333,9 +333,10 @@ Status PosixFileSystem::set_mtime_at(const FileHandle& base, const std::string& 
       mtime);
 }
 
-// flock(2): on NFS it becomes a byte-range lock, which a directory (never open for writing) answers
-// with EBADF.
+// flock(2). On file systems that several hosts share, a directory's lock is this host's alone (or
+// is none): it says nothing about another host's run.
 Result<bool> PosixFileSystem::try_lock(const FileHandle& directory) {
+  if (is_shared_between_hosts(directory.descriptor())) return true;
   const int result =
       uninterrupted([&] { return ::flock(directory.descriptor(), LOCK_EX | LOCK_NB); });
   if (result == 0) return true;

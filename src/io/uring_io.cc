@@ -30,6 +30,7 @@ namespace {
 
 // Operations handed over in one call. More may be in flight: the queue is flushed when it is full.
 constexpr unsigned kSubmissionEntries = 256;
+constexpr unsigned kSubmissionEntriesSmall = 32;
 
 // The largest buffer that the kernel registers as one piece (io_uring/rsrc.c).
 constexpr std::size_t kRegisteredPieceMax = std::size_t{1} << 30;
@@ -62,21 +63,28 @@ Status unsupported(int error, const std::string& doing) {
         "sysctl "
         "kernel.io_uring_disabled)";
   } else if (error == ENOSYS) {
-    message += " (this kernel is built without io_uring, or a sandbox hides it)";
+    message += " (this kernel is built without io_uring, or a filter hides it)";
   } else if (error == ENOMEM) {
     message += " (the locked-memory limit, ulimit -l, may be too low)";
   }
   return Status(ErrorCode::kUnsupported, std::move(message), error);
 }
 
-Status make_ring(io_uring& ring) {
+int set_up_ring(io_uring& ring, unsigned entries) {
   int error = EINVAL;
   for (const unsigned flags : kSetupFlags) {
     io_uring_params params{};
     params.flags = flags;
-    error = -io_uring_queue_init_params(kSubmissionEntries, &ring, &params);
+    error = -io_uring_queue_init_params(entries, &ring, &params);
     if (error != EINVAL) break;
   }
+  return error;
+}
+
+Status make_ring(io_uring& ring) {
+  int error = set_up_ring(ring, kSubmissionEntries);
+  // Rings count as locked memory on some kernels; with 64 KiB of it several small ones still fit.
+  if (error == ENOMEM) error = set_up_ring(ring, kSubmissionEntriesSmall);
   if (error != 0) return unsupported(error, "io_uring_setup");
   // Waiting with a timeout and no extra request (5.11).
   if ((ring.features & IORING_FEAT_EXT_ARG) == 0) {
@@ -313,6 +321,7 @@ void UringIo::collect() {
     const int result = completion->res;
     io_uring_cqe_seen(&ring_, completion);
     if (mark == &wakes_) {
+      watching_wake_ = false;
       watch_wake();
     } else {
       on_completion(*static_cast<Operation*>(mark), result);

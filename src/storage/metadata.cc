@@ -1,5 +1,11 @@
 #include "storage/metadata.h"
 
+#include <sys/stat.h>
+
+#include <cerrno>
+
+#include "base/mark.h"
+
 namespace fgsync::storage {
 namespace {
 
@@ -25,17 +31,31 @@ struct NamedTarget {
   Status set_mtime(io::FileTime mtime) const { return files.set_mtime_at(directory, name, mtime); }
 };
 
+// A refusal is no reason to lose the file: it is told once, at the end. False then.
+Result<bool> set_owner_unless_refused(io::FileSystem& files, const Status& outcome) {
+  if (outcome.ok()) return true;
+  if (outcome.system_errno() != EPERM && outcome.system_errno() != EINVAL) return outcome;
+  mark("owner_refused");
+  files.owner_was_refused();
+  return false;
+}
+
 template <typename Target>
 Result<bool> bring_in_line(const Target& target, const io::FileStatus& present,
                            const Metadata& wanted, bool with_mtime) {
   bool changed = false;
+  std::uint32_t mode = wanted.mode;
   if (target.files.may_set_owner() && (present.uid != wanted.uid || present.gid != wanted.gid)) {
-    FGSYNC_RETURN_IF_ERROR(target.set_owner(wanted.uid, wanted.gid));
-    changed = true;
+    Result<bool> set =
+        set_owner_unless_refused(target.files, target.set_owner(wanted.uid, wanted.gid));
+    if (!set.ok()) return set.status();
+    changed = *set;
+    // Nothing runs as whoever happens to own the file instead.
+    if (!*set) mode &= ~std::uint32_t{S_ISUID | S_ISGID};
   }
   // After a change of owner in any case: chown(2) clears setuid and setgid.
-  if (changed || present.mode != wanted.mode) {
-    FGSYNC_RETURN_IF_ERROR(target.set_mode(wanted.mode));
+  if (changed || present.mode != mode) {
+    FGSYNC_RETURN_IF_ERROR(target.set_mode(mode));
     changed = true;
   }
   if (with_mtime && present.mtime != wanted.mtime) {
@@ -56,7 +76,9 @@ Status apply_metadata(io::FileSystem& files, const io::FileHandle& file, const M
 Status apply_symlink_metadata(io::FileSystem& files, const io::FileHandle& directory,
                               const std::string& name, const Metadata& metadata) {
   if (files.may_set_owner()) {
-    FGSYNC_RETURN_IF_ERROR(files.set_owner_at(directory, name, metadata.uid, metadata.gid));
+    Result<bool> set = set_owner_unless_refused(
+        files, files.set_owner_at(directory, name, metadata.uid, metadata.gid));
+    if (!set.ok()) return set.status();
   }
   return files.set_mtime_at(directory, name, metadata.mtime);
 }

@@ -137,14 +137,11 @@ Status Committer::publish_one(StagedEntry& entry) {
 }
 
 void Committer::fail(IncomingFile& file, const Status& status) {
-  if (status.code() == ErrorCode::kNoSpace) {
+  if (session_.path_failed(display_path(file.entry), status)) {
+    settle_failed(file);
+  } else {
     mark("commit_no_space");
-    // The target as a whole is full: nothing that follows can fit either.
-    session_.fail(status.with_context(display_path(file.entry)));
-    return;
   }
-  session_.errors().add(display_path(file.entry), status);
-  settle_failed(file);
 }
 
 void Committer::settle_failed(const IncomingFile& file) {

@@ -20,9 +20,9 @@ Result<std::unique_ptr<transport::FrameCipher>> make_cipher(const Session& sessi
   return transport::FrameCipher::create(session.parameters.cipher, keys.secret, stream, direction);
 }
 
-// Puts the proven connection in its place; `sends` is the direction in which this side seals.
-Status add_stream(Session& session, const SessionKeys& keys, std::uint16_t stream,
-                  io::Socket socket, Direction sends) {
+// A stream over the proven connection; `sends` is the direction in which this side seals.
+Result<DataStream> make_stream(Session& session, const SessionKeys& keys, std::uint16_t stream,
+                               io::Socket socket, Direction sends) {
   const Direction receives =
       sends == Direction::kFromInitiator ? Direction::kToInitiator : Direction::kFromInitiator;
   auto sealer = make_cipher(session, keys, stream, sends);
@@ -30,11 +30,14 @@ Status add_stream(Session& session, const SessionKeys& keys, std::uint16_t strea
   auto opener = make_cipher(session, keys, stream, receives);
   if (!opener.ok()) return opener.status();
   io::Io& io = worker_of(session, stream);
-  session.streams[stream] = {
-      transport::make_tcp_stream(io, {std::move(socket), std::move(*sealer), std::move(*opener)},
-                                 *session.pool, session.meter()),
-      &io};
-  return Status();
+  transport::TcpStreamParts parts;
+  parts.socket = std::move(socket);
+  parts.sealer = std::move(*sealer);
+  parts.opener = std::move(*opener);
+  DataStream data;
+  data.stream = transport::make_tcp_stream(io, std::move(parts), *session.pool, session.meter());
+  data.io = &io;
+  return data;
 }
 
 struct Attempt {
@@ -60,11 +63,14 @@ io::Task<Status> connect_streams(Session& session, const SessionKeys& keys, io::
   }
   co_await connecting.join(session.control_io());
   for (const Attempt& attempt : attempts) FGSYNC_CO_RETURN_IF_ERROR(attempt.socket.status());
-  session.streams.resize(attempts.size());
+  std::vector<DataStream> streams;
   for (std::uint16_t stream = 0; stream < attempts.size(); ++stream) {
-    FGSYNC_CO_RETURN_IF_ERROR(add_stream(session, keys, stream, std::move(*attempts[stream].socket),
-                                         Direction::kFromInitiator));
+    Result<DataStream> made = make_stream(
+        session, keys, stream, std::move(*attempts[stream].socket), Direction::kFromInitiator);
+    if (!made.ok()) co_return made.status();
+    streams.push_back(std::move(*made));
   }
+  session.streams = std::move(streams);
   co_return Status();
 }
 
@@ -72,11 +78,14 @@ io::Task<Status> accept_streams(Session& session, const SessionKeys& keys,
                                 transport::SessionListener& listener, io::TimePoint deadline) {
   auto accepted = co_await listener.accept_data(session.parameters.streams, deadline);
   if (!accepted.ok()) co_return accepted.status();
-  session.streams.resize(accepted->size());
+  std::vector<DataStream> streams(accepted->size());
   for (auto& connection : *accepted) {
-    FGSYNC_CO_RETURN_IF_ERROR(add_stream(session, keys, connection.stream,
-                                         std::move(connection.socket), Direction::kToInitiator));
+    Result<DataStream> made = make_stream(session, keys, connection.stream,
+                                          std::move(connection.socket), Direction::kToInitiator);
+    if (!made.ok()) co_return made.status();
+    streams[connection.stream] = std::move(*made);
   }
+  session.streams = std::move(streams);
   co_return Status();
 }
 

@@ -2,6 +2,8 @@
 
 #include <cstdio>
 
+#include "transfer/source_mapping.h"
+
 namespace fgsync::transfer {
 namespace {
 
@@ -13,6 +15,12 @@ constexpr int kRemoteShellFailure = 255;
 
 std::vector<std::string> command_line(const TransferOptions& options, const Location& location) {
   std::vector<std::string> argv = options.remote_shell;
+  // How long reaching the host may take; asking for a password may take longer. ssh takes the first
+  // value it is given, so one in --rsh stays.
+  if (last_component(argv.front()) == "ssh") {
+    const auto seconds = std::chrono::ceil<std::chrono::seconds>(options.connect_timeout);
+    argv.push_back("-oConnectTimeout=" + std::to_string(seconds.count()));
+  }
   if (options.family == AddressFamily::kIpv4) argv.push_back("-4");
   if (options.family == AddressFamily::kIpv6) argv.push_back("-6");
   argv.push_back(location.user.empty() ? location.host : location.user + "@" + location.host);
@@ -75,8 +83,9 @@ Result<std::unique_ptr<FarSide>> FarSide::start(const TransferOptions& options,
   (void)far_side->child_.write_input(wire::encode(request));
 
   wire::StartAnswerScanner scanner;
-  while (!cancel.requested()) {
+  while (true) {
     auto output = far_side->child_.read_output(kLook);
+    if (cancel.requested()) break;
     if (!output.ok()) return output.status().with_context(location.host);
     if (!output->has_value()) {
       const auto exit_status = far_side->child_.wait_for_exit(kExitPatience);
@@ -102,7 +111,8 @@ Result<std::unique_ptr<FarSide>> FarSide::start(const TransferOptions& options,
 
 void FarSide::drain() {
   // Closed output is no news: the connections say whether the session lives.
-  while (true) {
+  // Bounded: whoever prints for ever is read on at the next look.
+  for (int piece = 0; piece < 16; ++piece) {
     auto output = child_.read_output(std::chrono::milliseconds(0));
     if (!output.ok() || !output->has_value() || (*output)->empty()) return;
   }

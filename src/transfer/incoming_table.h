@@ -19,6 +19,13 @@ namespace fgsync::transfer {
 struct IncomingFile {
   explicit IncomingFile(wire::ManifestEntry manifest_entry) : entry(std::move(manifest_entry)) {}
 
+  // With `failed`, under the lock: only the number is needed from then on, for what still comes.
+  void forget() {
+    staged.reset();
+    checksums = {};
+    claimed = {};
+  }
+
   const wire::ManifestEntry entry;
   io::AsyncMutex writing;  // held by the one chunk that goes through the page cache
   std::mutex mutex;

@@ -47,43 +47,63 @@ bool is_replicated_type(io::FileType type) {
          type == io::FileType::kSymlink;
 }
 
+// Odd file systems have longer names, or symlinks to nothing; a receiver would refuse them as
+// damage.
+bool fits_the_manifest(const storage::WalkedEntry& found) {
+  if (!wire::is_valid_name(found.name)) return false;
+  if (found.status.type != io::FileType::kSymlink) return true;
+  return !found.symlink_target.empty() &&
+         found.symlink_target.size() <= limits::kSymlinkTargetBytesMax;
+}
+
 }  // namespace
 
 io::Task<void> ManifestSender::run(const std::vector<ResolvedSource>& sources,
                                    const wire::TargetAccept& accept) {
   for (std::size_t i = 0; i < sources.size() && !session_.failed(); ++i) {
-    announce_source(sources[i], accept.names[i], accept.replica_of_contents);
-    if (sources[i].description.is_directory && trees_.back()->directories) {
-      co_await walk(trees_.back().get());
-    }
+    SourceTree* const tree = place_source(sources[i], accept.names[i], accept.replica_of_contents);
+    if (tree == nullptr) continue;
+    announce_source(sources[i], *tree, accept.names[i], accept.replica_of_contents);
+    if (sources[i].description.is_directory) co_await walk(tree);
   }
   send_batch();
   session_.push(wire::ManifestEnd{.entries = entries_, .incomplete = incomplete_});
 }
 
-void ManifestSender::announce_source(const ResolvedSource& source, const std::string& name,
-                                     bool as_root) {
+// The tree that a source belongs to: a directory's own; files of one directory share its.
+SourceTree* ManifestSender::place_source(const ResolvedSource& source, const std::string& name,
+                                         bool as_root) {
   const wire::SourceDescription& description = source.description;
-  auto tree = std::make_unique<SourceTree>();
-  tree->display = description.is_directory ? description.display : parent_of(description.display);
-  if (description.is_directory && !as_root) tree->prefix = name;
-  Result<io::FileHandle> root = session_.files().open_path(tree->display);
-  if (root.ok()) {
-    tree->directories = std::make_unique<storage::DirectoryTree>(session_.files(), std::move(*root),
-                                                                 kOpenDirectoriesMax);
-  } else {
-    session_.errors().add(tree->display, root.status());
-    incomplete_ = true;
+  const std::string display =
+      description.is_directory ? description.display : parent_of(description.display);
+  if (!description.is_directory) {
+    const auto known = trees_of_files_.find(display);
+    if (known != trees_of_files_.end()) return known->second;
   }
+  Result<io::FileHandle> root = session_.files().open_path(display);
+  if (!root.ok()) {
+    session_.errors().add(display, root.status());
+    incomplete_ = true;
+    return nullptr;
+  }
+  auto tree = std::make_unique<SourceTree>();
+  tree->display = display;
+  if (description.is_directory && !as_root) tree->prefix = name;
+  tree->directories = std::make_unique<storage::DirectoryTree>(session_.files(), std::move(*root),
+                                                               kOpenDirectoriesMax);
+  if (!description.is_directory) trees_of_files_.emplace(display, tree.get());
   trees_.push_back(std::move(tree));
-  SourceTree& placed = *trees_.back();
-  if (!placed.directories) return;
+  return trees_.back().get();
+}
 
+void ManifestSender::announce_source(const ResolvedSource& source, SourceTree& tree,
+                                     const std::string& name, bool as_root) {
+  const wire::SourceDescription& description = source.description;
   const std::uint64_t id = as_root ? 0 : next_id_++;
-  if (description.is_directory) placed.root_entry = id;
+  if (description.is_directory) tree.root_entry = id;
   announce(
       OutgoingEntry{.entry = make_entry(id, 0, name, source.status),
-                    .tree = &placed,
+                    .tree = &tree,
                     .directory = 0,
                     .name = description.is_directory ? "" : last_component(description.display),
                     .file = nullptr});
@@ -117,6 +137,13 @@ void ManifestSender::announce_walked(const SourceTree& tree,
           Status(ErrorCode::kUnsupported, std::string("replicating: a ") +
                                               special_name(found.status.type) +
                                               " is not replicated by this version"));
+      continue;
+    }
+    if (!fits_the_manifest(found)) {
+      session_.errors().add(tree.display_path(found.parent, found.name),
+                            Status(ErrorCode::kUnsupported,
+                                   "replicating: its name or symlink target is not possible on a "
+                                   "target"));
       continue;
     }
     const std::uint64_t parent = found.parent == 0 ? tree.root_entry : found.parent;

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -32,7 +33,9 @@ class ManifestSender {
 
  private:
   // The entry of the source itself (a directory's own, or the single file).
-  void announce_source(const ResolvedSource& source, const std::string& name, bool as_root);
+  void announce_source(const ResolvedSource& source, SourceTree& tree, const std::string& name,
+                       bool as_root);
+  SourceTree* place_source(const ResolvedSource& source, const std::string& name, bool as_root);
   io::Task<void> walk(SourceTree* tree);
   void announce_walked(const SourceTree& tree, std::vector<storage::WalkedEntry> walked,
                        std::vector<storage::WalkError> errors);
@@ -43,6 +46,7 @@ class ManifestSender {
   OutgoingTable& outgoing_;
   FlowWindow& window_;
   std::vector<std::unique_ptr<SourceTree>> trees_;
+  std::map<std::string, SourceTree*> trees_of_files_;  // by directory
   wire::ManifestBatch batch_;
   std::size_t batch_bytes_ = 0;
   std::uint64_t next_id_ = 1;  // 0 is the target's root

@@ -101,12 +101,7 @@ wire::PlanAction Planner::decide(const wire::ManifestEntry& entry) {
       : entry.type == wire::EntryType::kSymlink ? decide_symlink(entry)
                                                 : decide_file(entry);
   if (action.ok()) return *action;
-  if (action.status().code() == ErrorCode::kNoSpace) {
-    mark("plan_no_space");
-    session_.fail(action.status().with_context(display_path(entry)));
-  } else {
-    session_.errors().add(display_path(entry), action.status());
-  }
+  if (!session_.path_failed(display_path(entry), action.status())) mark("plan_no_space");
   if (entry.type == wire::EntryType::kDirectory) refused_.insert(entry.id);
   return wire::PlanAction::kFailed;
 }
@@ -231,6 +226,7 @@ void Planner::finish_directories() {
   // Entries come parents first, so the deepest are last: a mode that forbids entering comes after
   // all below it.
   for (auto pending = pending_.rbegin(); pending != pending_.rend(); ++pending) {
+    session_.add_progress();
     auto directory = directories_.open(pending->id);
     Status applied = directory.ok()
                          ? storage::apply_metadata(session_.files(), **directory, pending->metadata)

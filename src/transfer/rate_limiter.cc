@@ -29,8 +29,6 @@ io::Task<void> RateLimiter::acquire(io::Io& io, std::uint64_t bytes) {
     (void)co_await io::sleep_until(io, std::min(end, environment_.now() + kPatience));
   }
   waiters_.fetch_sub(1, std::memory_order_relaxed);
-  waited_ns_.fetch_add(std::uint64_t((environment_.now() - now).count()),
-                       std::memory_order_relaxed);
 }
 
 }  // namespace fgsync::transfer

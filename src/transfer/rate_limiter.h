@@ -23,7 +23,6 @@ class RateLimiter {
   void stop() { stopped_.store(true, std::memory_order_relaxed); }
   // How many are waiting for their turn right now: a wait that is asked for is not a stall.
   bool has_waiters() const { return waiters_.load(std::memory_order_relaxed) > 0; }
-  double waited_seconds() const { return double(waited_ns_.load(std::memory_order_relaxed)) / 1e9; }
 
  private:
   io::Environment& environment_;
@@ -32,7 +31,6 @@ class RateLimiter {
   io::TimePoint next_{};  // guarded by mutex_; when the next grant may start
   std::atomic<bool> stopped_{false};
   std::atomic<std::uint32_t> waiters_{0};
-  std::atomic<std::uint64_t> waited_ns_{0};
 };
 
 }  // namespace fgsync::transfer

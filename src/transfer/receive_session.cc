@@ -117,6 +117,7 @@ io::Task<void> ReceiveSession::commit_regularly() {
 // makes both durable.
 void ReceiveSession::land() {
   committer_.flush();
+  session_.settle_lost_stream(/*at_once=*/true);
   if (incoming_.unsettled() > 0) {
     session_.fail(Status(ErrorCode::kProtocolError, "files that were asked for have not come")
                       .with_context(session_.peer()));
@@ -127,6 +128,9 @@ void ReceiveSession::land() {
   auto mounts = planner_.mount_directories();
   if (!mounts.ok()) return session_.fail(mounts.status());
   planner_.finish_directories();
+  if (session_.files().has_refused_owners()) {
+    session_.errors().note("owners could not be kept: the target refuses to give files away");
+  }
   auto root = directories_.open(0);
   if (!root.ok()) return session_.fail(root.status());
   mounts->push_back(*root);
@@ -164,6 +168,7 @@ io::Task<void> ReceiveSession::read_sender_summary() {
       for (const std::string& note : notes->notes) session_.add_peer_note(note);
     } else if (const auto* summary = std::get_if<wire::Summary>(&*message)) {
       sender_summary_ = *summary;
+      session_.complete();
       co_return;
     } else {
       session_.fail(Status(ErrorCode::kProtocolError, "a message that a sender does not send now")

@@ -31,7 +31,7 @@ io::Task<void> ReceiveWorker::receive_frames(DataStream* data, io::TaskGroup* wr
     co_await finishing_.wait_open(*data->io);
     Result<transport::ReceivedFrame> frame = co_await data->stream->receive();
     if (!frame.ok()) {
-      session_.fail(frame.status().with_context(session_.peer()));
+      session_.stream_lost(frame.status().with_context(session_.peer()));
       co_return;
     }
     Result<wire::FrameHeader> header = wire::decode_frame_header(frame->header);
@@ -120,6 +120,7 @@ io::Task<Status> ReceiveWorker::write_chunk(io::Io* io, IncomingFile* file,
     if (!status.ok()) return;
     {
       std::lock_guard lock(file->mutex);
+      if (file->failed) return;
       std::memcpy(file->checksums[header->offset / session_.parameters.chunk_bytes].bytes.data(),
                   payload->data() + length, wire::kChecksumBytes);
       staged = file->staged;
@@ -203,7 +204,10 @@ io::Task<Status> ReceiveWorker::on_file_end(io::Io* io, wire::FileEnd end) {
     }
     file->end = end;
     file->failed = !end.complete;
-    if (!end.complete) withdrawn = std::move(file->staged);
+    if (!end.complete) {
+      withdrawn = std::move(file->staged);
+      file->forget();
+    }
   }
   if (!end.complete) {
     mark("receive_file_withdrawn");
@@ -261,20 +265,24 @@ void ReceiveWorker::give_up(IncomingFile& file, const Status& status) {
     std::lock_guard lock(file.mutex);
     if (std::exchange(file.failed, true)) return;
     mark("receive_file_given_up");
-    file.staged.reset();
+    file.forget();
   }
   committer_.fail(file, status);
 }
 
 io::Task<void> ReceiveWorker::take_pack(io::Io* io, wire::FrameHeader header, Buffer payload) {
   Status status;
-  co_await io::run_blocking(*io, [&] { status = unpack(header, payload.bytes()); });
+  std::vector<StagedEntry> staged;
+  co_await io::run_blocking(*io, [&] { status = unpack(header, payload.bytes(), staged); });
+  payload.release();  // not needed for what may be a long flush
   if (!status.ok()) session_.fail(status.with_context(session_.peer()));
+  if (!status.ok() || staged.empty()) co_return;
+  co_await io::run_blocking(*io, [&] { committer_.add(std::move(staged)); });
 }
 
-Status ReceiveWorker::unpack(const wire::FrameHeader& header, std::span<const std::byte> payload) {
+Status ReceiveWorker::unpack(const wire::FrameHeader& header, std::span<const std::byte> payload,
+                             std::vector<StagedEntry>& staged) {
   wire::PackReader reader(payload, header.count);
-  std::vector<StagedEntry> staged;
   StagingPlace place;
   while (true) {
     Result<std::optional<wire::PackedEntry>> packed = reader.next();
@@ -303,7 +311,6 @@ Status ReceiveWorker::unpack(const wire::FrameHeader& header, std::span<const st
     }
     if (session_.failed()) return Status();
   }
-  if (!staged.empty()) committer_.add(std::move(staged));
   return Status();
 }
 

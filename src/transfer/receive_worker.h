@@ -52,7 +52,8 @@ class ReceiveWorker {
                                     Buffer* payload);
   Status open_staged(IncomingFile& file);
   Status verify_chunk(std::span<const std::byte> payload);
-  Status unpack(const wire::FrameHeader& header, std::span<const std::byte> payload);
+  Status unpack(const wire::FrameHeader& header, std::span<const std::byte> payload,
+                std::vector<StagedEntry>& staged);
   // Where files of one directory are staged; remembered while a pack's files follow each other in
   // it.
   struct StagingPlace {

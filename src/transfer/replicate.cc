@@ -361,9 +361,11 @@ void Run::conclude(Session& session, Role& role) {
     report_.mapping.push_back(source_host + role.source_displays[i] + " -> " + target_host +
                               role.target_displays[i]);
   }
-  if (role.sender) rate_limit_seconds_ = role.sender->rate_limit_seconds();
   std::vector<std::string> notes = std::move(report_.notes);
   fill_report(report_, session, role);
+  if (options_.bandwidth_limit > 0) {
+    rate_limit_seconds_ = double(report_.bytes.sent) / double(options_.bandwidth_limit);
+  }
   report_.notes.insert(report_.notes.begin(), notes.begin(), notes.end());
 }
 

@@ -51,6 +51,15 @@ void fill_report(TransferReport& report, Session& session, const Role& role) {
   }
   append_errors(report, session.errors());
   append_errors(report, session.peer_errors());
+  // The peer keeps and sends a bounded number of its errors, and counts the rest.
+  const std::uint64_t peer_total = role.sender     ? role.sender->receiver_summary().errors_total
+                                   : role.receiver ? role.receiver->sender_summary().errors_total
+                                                   : 0;
+  if (peer_total > session.peer_errors().total()) {
+    const std::uint64_t uncounted = peer_total - session.peer_errors().total();
+    report.errors_total += uncounted;
+    report.files.failed += uncounted;
+  }
 }
 
 std::string limited_by(const TransferReport& report, double rate_limit_seconds) {

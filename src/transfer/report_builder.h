@@ -12,6 +12,7 @@ namespace fgsync::transfer {
 // `local`: the other half runs in the same process.
 void fill_report(TransferReport& report, Session& session, const Role& role);
 
+// `rate_limit_seconds`: what a bandwidth limit alone asks for.
 // What the run was limited by, from the figures: one of the names of the manual.
 std::string limited_by(const TransferReport& report, double rate_limit_seconds);
 

@@ -47,6 +47,7 @@ io::Task<void> SendSession::run() {
   if (!session_.failed()) {
     push_errors_and_notes(session_);
     session_.push(summary());
+    session_.complete();
   }
   session_.close_outbox();
   co_await writing.join(io);

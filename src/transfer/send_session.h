@@ -24,7 +24,6 @@ class SendSession {
   // Any thread.
   ProgressSnapshot progress() const;
   bool waits_for_rate_limit() const { return limiter_.has_waiters(); }
-  double rate_limit_seconds() const { return limiter_.waited_seconds(); }
   // After run().
   FileFigures files() const;
   ByteFigures bytes() const;

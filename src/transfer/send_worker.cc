@@ -29,7 +29,7 @@ io::Task<void> SendWorker::run_stream(std::size_t index) {
   if (session_.failed()) co_return;
   Status sent = co_await data.stream->send(
       wire::encode(wire::FrameHeader{.type = wire::FrameType::kStreamEnd}), Buffer());
-  if (!sent.ok()) session_.fail(sent.with_context(session_.peer()));
+  if (!sent.ok()) session_.stream_lost(sent.with_context(session_.peer()));
 }
 
 io::Task<void> SendWorker::run_lane(DataStream* data) {
@@ -41,7 +41,7 @@ io::Task<void> SendWorker::run_lane(DataStream* data) {
         is_chunk ? send_chunk(data, std::move(*item)) : send_pack(data, std::move(*item));
     Status sent = co_await sending;
     if (!sent.ok()) {
-      session_.fail(sent.with_context(session_.peer()));
+      session_.stream_lost(sent.with_context(session_.peer()));
       break;
     }
   }
@@ -120,7 +120,7 @@ Result<wire::Checksum> SendWorker::read_buffered(const storage::SourceFile& sour
 
 void SendWorker::withdraw(OutgoingFile& file, const Status& status) {
   mark("send_withdrawn");
-  if (file.withdraw()) session_.errors().add(file.display_path(), status);
+  if (file.withdraw()) (void)session_.path_failed(file.display_path(), status);
 }
 
 io::Task<void> SendWorker::settle_chunk(io::Io* io, const WorkItem* item,
@@ -175,6 +175,7 @@ std::size_t SendWorker::pack_file(OutgoingFile& file, std::span<std::byte> room)
     file.set_digest(*read);
   } else {
     packed.status = wire::PackedStatus::kWithdrawn;
+    (void)file.check_and_close();
     withdraw(file, read.status());
   }
   wire::encode_packed_header(packed, room);

@@ -94,7 +94,7 @@ Status FarSession::announce(const wire::StartRequest& request) {
   auto chosen = choose_listen_address(network, request);
   if (!chosen.ok()) return chosen.status();
   auto socket = listen_in_range(network, chosen->address, request.ports);
-  if (!socket.ok()) return socket.status();
+  if (!socket.ok()) return Status(ErrorCode::kConnectionFailed, socket.status().message());
   auto bound = network.local_address(*socket);
   if (!bound.ok()) return bound.status();
   answer_.address = bound->host_text();
@@ -140,6 +140,7 @@ io::Task<void> FarSession::serve_control(transport::TlsControl control) {
   io::Io& io = runtime_.control();
   const SessionKeys keys{control.secret, answer_.session_id};
   Session session(runtime_, std::move(control.stream), "the starting side", cancel_);
+  session.on_failure([this] { listener_->end_waiting(); });
   Role role;
   Watchdog watch(
       session,

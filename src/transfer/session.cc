@@ -1,6 +1,7 @@
 #include "transfer/session.h"
 
 #include <algorithm>
+#include <cerrno>
 
 #include "base/limits.h"
 #include "base/mark.h"
@@ -26,7 +27,8 @@ Result<std::unique_ptr<BufferPool>> make_buffer_pool(const SessionParameters& pa
   const std::size_t slot_bytes =
       std::max<std::size_t>(parameters.chunk_bytes, limits::kPackFrameBytesMax) +
       limits::kSlotSpareBytes;
-  return BufferPool::create(slot_bytes, std::size_t{2} * parameters.streams + 2);
+  const std::size_t wanted = std::size_t{2} * parameters.streams + 2;
+  return BufferPool::create(slot_bytes, std::min(wanted, limits::kPoolBytesMax / slot_bytes));
 }
 
 Session::Session(io::Runtime& runtime, std::unique_ptr<transport::ControlStream> control,
@@ -37,17 +39,56 @@ Session::Session(io::Runtime& runtime, std::unique_ptr<transport::ControlStream>
       cancel_(cancel),
       meter_(runtime.environment()) {}
 
+void Session::stream_lost(const Status& status) {
+  if (status.code() != ErrorCode::kConnectionLost) return fail(status);
+  const io::TimePoint now = environment().now();
+  std::lock_guard lock(mutex_);
+  if (!lost_stream_.ok()) return;
+  lost_stream_ = status;
+  lost_stream_since_ = now;
+}
+
+void Session::settle_lost_stream(bool at_once) {
+  Status lost;
+  {
+    std::lock_guard lock(mutex_);
+    if (lost_stream_.ok()) return;
+    if (!at_once && environment().now() - lost_stream_since_ < kReasonPatience) return;
+    lost = lost_stream_;
+  }
+  mark("session_lost_stream");
+  fail(lost);
+}
+
 void Session::fail(const Status& status) {
+  if (completed_.load(std::memory_order_acquire)) return;
+  // An interrupt reaches the remote shell and the far side as well; whatever breaks then broke
+  // because of it.
+  const Status reason = cancel_.requested() ? Status(ErrorCode::kCancelled, "interrupted") : status;
   {
     std::lock_guard lock(mutex_);
     if (!status_.ok()) return;
-    status_ = status;
+    status_ = reason;
     failed_.store(true, std::memory_order_release);
   }
-  if (!peer_aborted_.load()) push(wire::Abort{ErrorEntry{"", status.code(), status.message()}});
+  if (!peer_aborted_.load()) push(wire::Abort{ErrorEntry{"", reason.code(), reason.message()}});
   outbox_.close();
   for (const DataStream& data : streams) data.stream->shutdown();
   for (const auto& wake : wakes_) wake();
+}
+
+bool Session::path_failed(const std::string& path, const Status& status) {
+  const bool read_only = status.system_errno() == EROFS;
+  const bool whole =
+      status.code() == ErrorCode::kNoSpace || read_only ||
+      (status.code() == ErrorCode::kUnsupported && parameters.direct_io == DirectIo::kAlways);
+  if (!whole) {
+    errors_.add(path, status);
+    return true;
+  }
+  fail(Status(read_only ? ErrorCode::kUnusable : status.code(), path + ": " + status.message(),
+              status.system_errno()));
+  return false;
 }
 
 Status Session::status() const {
@@ -101,7 +142,9 @@ io::Task<void> write_control(Session& session) {
 
 io::Task<Result<wire::Message>> receive_message(Session& session) {
   while (true) {
+    session.listening_since_ = session.environment().now();
     Result<std::vector<std::byte>> bytes = co_await session.control().receive();
+    session.listening_since_.reset();
     if (!bytes.ok()) {
       session.fail(bytes.status().with_context(session.peer()));
       co_return session.status();

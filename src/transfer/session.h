@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,7 +43,8 @@ struct SessionParameters {
   std::uint64_t packed_file_bytes_max() const;
 };
 
-// The buffer pool that a side with these parameters needs: for each stream one slot that is sent or
+// The buffer pool that a side with these parameters needs, within limits::kPoolBytesMax whatever a
+// peer proposes: for each stream one slot that is sent or
 // received and one that is read or written, and two to spare.
 Result<std::unique_ptr<BufferPool>> make_buffer_pool(const SessionParameters& parameters);
 
@@ -80,6 +82,16 @@ class Session {
   // told it) and makes every wait of this side end. Any thread.
   void fail(const Status& status);
   bool failed() const { return failed_.load(std::memory_order_acquire); }
+  // A data stream broke. That is rarely the reason: a peer that gives up closes its streams, and
+  // says why on the control connection a moment later. So this is only kept; settle_lost_stream()
+  // makes it the session's failure when no better reason has come within kReasonPatience. Any
+  // thread.
+  void stream_lost(const Status& status);
+  // On the control worker, now and then; `at_once` when nothing more can come.
+  void settle_lost_stream(bool at_once);
+  static constexpr std::chrono::milliseconds kReasonPatience{1000};
+  // Both sides have everything they need from each other: nothing can fail the session any more.
+  void complete() { completed_.store(true, std::memory_order_release); }
   // The first failure; OK while there is none.
   Status status() const;
   // What else must be woken when the session fails (a scheduler, a window). Before anything runs.
@@ -111,7 +123,17 @@ class Session {
   void set_peer_progress(std::uint64_t progress) {
     peer_progress_.store(progress, std::memory_order_relaxed);
   }
+  // How long this side has been listening without hearing anything, heartbeats included. Control
+  // worker.
+  io::Duration silence() {
+    return listening_since_ ? environment().now() - *listening_since_ : io::Duration::zero();
+  }
   std::uint64_t peer_progress() const { return peer_progress_.load(std::memory_order_relaxed); }
+
+  // One path cannot be replicated: noted, and true; or it is a sign that nothing else will go
+  // better (the target is full or read-only, direct I/O was demanded where there is none): the
+  // session fails.
+  bool path_failed(const std::string& path, const Status& status);
 
   // What the peer reported about its side; kept apart from this side's own. Control worker only.
   void add_peer_error(ErrorEntry error) { peer_errors_.add(std::move(error)); }
@@ -144,11 +166,15 @@ class Session {
   std::vector<std::function<void()>> wakes_;
   std::atomic<bool> failed_{false};
   mutable std::mutex mutex_;
+  Status lost_stream_;               // guarded by mutex_
+  io::TimePoint lost_stream_since_;  // guarded by mutex_
+  std::atomic<bool> completed_{false};
   Status status_;                          // guarded by mutex_
   std::atomic<bool> peer_aborted_{false};  // the failure came from the peer
   std::atomic<std::uint64_t> progress_{0};
   std::atomic<std::uint64_t> peer_progress_{0};
   std::atomic<int> flushing_{0};
+  std::optional<io::TimePoint> listening_since_;  // control worker only
 };
 
 // Sends what is pushed until the outbox is closed or the connection breaks. Once per session.

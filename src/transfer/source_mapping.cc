@@ -29,6 +29,10 @@ Result<ResolvedSource> resolve_source(io::Environment& environment, const std::s
     return Status(ErrorCode::kUnusable,
                   path + ": reading the source: neither a directory nor a regular file");
   }
+  if (description.is_directory) {
+    Result<io::FileHandle> readable = files.open_path(path);
+    if (!readable.ok()) return unusable(path, readable.status());
+  }
   const std::string typed_name = last_component(without_trailing_slashes(path));
   const bool is_dot = typed_name == "." || typed_name == "..";
   description.contents_only = ends_with_slash(path) || is_dot;
@@ -42,6 +46,8 @@ Result<ResolvedSource> resolve_source(io::Environment& environment, const std::s
   const std::string directory = description.is_directory ? *absolute : parent_of(*absolute);
   auto ancestry = ancestry_of(environment, directory);
   if (!ancestry.ok()) return unusable(path, ancestry.status());
+  // Of a file only its directory is asked about.
+  if (!description.is_directory) ancestry->resize(1);
   description.ancestry = std::move(*ancestry);
   return source;
 }

@@ -1,5 +1,6 @@
 #include "transfer/watchdog.h"
 
+#include <algorithm>
 #include <string>
 
 #include "base/mark.h"
@@ -8,7 +9,7 @@ namespace fgsync::transfer {
 namespace {
 
 constexpr std::chrono::milliseconds kTick{100};
-constexpr std::chrono::seconds kHeartbeatInterval{1};
+constexpr std::chrono::milliseconds kHeartbeatInterval{1000};
 constexpr int kLooksAfterFailure = 10;  // one second
 // A flush may take this long before it counts as a stall; a disk that needs more is broken.
 constexpr std::chrono::minutes kFlushPatience{10};
@@ -51,6 +52,7 @@ void Watchdog::look() {
     session_.fail(Status(ErrorCode::kCancelled, "interrupted"));
     return;
   }
+  session_.settle_lost_stream(/*at_once=*/false);
   Status tick = each_tick_();
   if (!tick.ok()) session_.fail(tick);
   if (session_.failed()) return;
@@ -63,7 +65,10 @@ void Watchdog::look() {
   // The peer hears of it by the heartbeat: it must not take the wait for a stall either.
   if (patient_()) session_.add_progress();
   const std::uint64_t progress = session_.progress();
-  if (now - last_heartbeat_ >= kHeartbeatInterval) {
+  const std::chrono::milliseconds timeout = session_.parameters.timeout;
+  const std::chrono::milliseconds interval =
+      timeout.count() > 0 ? std::min(kHeartbeatInterval, timeout / 4) : kHeartbeatInterval;
+  if (now - last_heartbeat_ >= interval) {
     last_heartbeat_ = now;
     session_.push(wire::Heartbeat{progress});
   }
@@ -72,12 +77,12 @@ void Watchdog::look() {
     last_progress_ = progress;
     last_peer_progress_ = peer_progress;
     last_advance_ = now;
-  } else if (session_.parameters.timeout.count() > 0 &&
-             now - last_advance_ >= session_.parameters.timeout) {
-    mark("watchdog_no_progress");
-    session_.fail(
-        Status(ErrorCode::kTimeout, "timeout: no progress with " + session_.peer() + " for " +
-                                        seconds_text(session_.parameters.timeout) + " s"));
+  }
+  // What goes into socket buffers looks like progress for a while; a living peer's heartbeats can't
+  // be imitated by them.
+  if (timeout.count() > 0 && (now - last_advance_ >= timeout || session_.silence() >= timeout)) {
+    session_.fail(Status(ErrorCode::kTimeout, "timeout: no progress with " + session_.peer() +
+                                                  " for " + seconds_text(timeout) + " s"));
   }
 }
 

@@ -62,6 +62,8 @@ class SessionListener {
   };
   io::Task<Result<std::vector<DataConnection>>> accept_data(std::uint16_t streams,
                                                             io::TimePoint deadline);
+  // Makes accept_control and accept_data return as after stop(). Any thread.
+  void end_waiting();
   // Closes the listener and whatever is unproven and makes the calls in flight return; must be
   // awaited, and those must have returned, before the object goes away.
   io::Task<void> stop();

@@ -190,6 +190,11 @@ io::Task<Result<std::vector<SessionListener::DataConnection>>> SessionListener::
   co_return std::move(connections);
 }
 
+void SessionListener::end_waiting() {
+  state_->control.close();
+  state_->data.close();
+}
+
 io::Task<void> SessionListener::stop() {
   State* const state = state_.get();
   state->stopping = true;

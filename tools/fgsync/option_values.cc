@@ -96,7 +96,8 @@ Result<std::uint64_t> parse_rate(std::string_view text) {
   if (quantity) {
     const double bit_factor = bytes_of_bit_unit(quantity->unit);
     const double factor = bit_factor > 0 ? bit_factor : bytes_of_unit(quantity->unit);
-    if (const auto bytes = to_bytes(quantity->number, factor)) return *bytes;
+    const auto bytes = to_bytes(quantity->number, factor);
+    if (bytes && (*bytes > 0 || quantity->number == 0)) return *bytes;
   }
   return expected("a rate as 50M, 100MB (bytes per second) or 10Gbit");
 }
