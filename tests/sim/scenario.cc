@@ -22,6 +22,7 @@ struct Scenario::Ends {
   std::unique_ptr<Process> far;
   std::unique_ptr<Process> near;
   RunPlan plan;
+  std::uint64_t near_boot = 0;
   std::unique_ptr<FarEnd> far_end;
   std::unique_ptr<NearEnd> near_end;
   io::TaskGroup tasks;
@@ -119,6 +120,7 @@ void Scenario::start(Ends& ends) {
   Host& near_host = plan_.push ? source_ : target_;
   Host& far_host = plan_.push ? target_ : source_;
   ends.plan = plan_;
+  ends.near_boot = near_host.boot;
   const std::string number = std::to_string(runs_);
   ends.far = std::make_unique<Process>(far_host, wire_, "far" + number, plan_.workers);
   ends.near = std::make_unique<Process>(near_host, wire_, "near" + number, plan_.workers);
@@ -176,7 +178,10 @@ void Scenario::one_run(bool last) {
 // The shell hears that the near end is gone, sooner or later; then somebody tries again.
 void Scenario::finish(Ends& ends) {
   FarEnd* const far = ends.far_end.get();
-  world_.after(io::Duration(std::int64_t(world_.random().skewed(3'000'000'000))),
+  // Of a host without power nothing is heard, least of all that it is gone.
+  const bool silent = ends.near->host().boot != ends.near_boot;
+  const std::uint64_t patience = silent ? 90'000'000'000 : 3'000'000'000;
+  world_.after(io::Duration(std::int64_t(world_.random().skewed(patience))),
                [far] { far->leave_alone(); });
   check_whole("after a run");
   // Who is in a hurry meets what the run before has left alive.

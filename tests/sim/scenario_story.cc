@@ -321,8 +321,17 @@ void Scenario::change_source() {
   if (last_) return;
   Random& random = world_.random();
   Disk& disk = source_.disk;
-  Node* const file = disk.find(source_files_[random.below(
+  Node* file = disk.find(source_files_[random.below(
       std::min<std::size_t>(source_files_.size(), 1 + random.below(3)))]);
+  // The largest is the longest under way.
+  if (random.percent(40)) {
+    for (const std::uint64_t inode : source_files_) {
+      Node* const other = disk.find(inode);
+      if (file == nullptr || (other != nullptr && other->data->size() > file->data->size())) {
+        file = other;
+      }
+    }
+  }
   if (file == nullptr || file->parent == 0) return;
   const std::string path = disk.path_of(*file).substr(std::string(kSourceRoot).size() + 1);
   const std::uint64_t choice = random.below(6);
