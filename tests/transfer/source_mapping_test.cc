@@ -62,23 +62,27 @@ TEST_F(SourceMapping, TheRootDirectoryHasNoName) {
   EXPECT_EQ(root.ancestry.size(), 1u);
 }
 
-TEST_F(SourceMapping, TheAncestryIsEveryDirectoryUpToTheRoot) {
-  for (const char* path : {"tree", "tree/file"}) {
-    const wire::SourceDescription source = describe(directory.path(path));
-    std::string at = top + "/tree";
-    std::size_t depth = 0;
-    while (true) {
-      struct stat status {};
-      ASSERT_EQ(::stat(at.c_str(), &status), 0);
-      ASSERT_LT(depth, source.ancestry.size());
-      EXPECT_EQ(source.ancestry[depth].inode, status.st_ino) << at;
-      EXPECT_EQ(source.ancestry[depth].boot, environment->host_identity());
-      ++depth;
-      if (at == "/") break;
-      at = parent_of(at);
-    }
-    EXPECT_EQ(source.ancestry.size(), depth);
+TEST_F(SourceMapping, TheAncestryOfADirectoryIsEveryDirectoryUpToTheRoot) {
+  const wire::SourceDescription source = describe(directory.path("tree"));
+  std::string at = top + "/tree";
+  std::size_t depth = 0;
+  while (true) {
+    struct stat status {};
+    ASSERT_EQ(::stat(at.c_str(), &status), 0);
+    ASSERT_LT(depth, source.ancestry.size());
+    EXPECT_EQ(source.ancestry[depth].inode, status.st_ino) << at;
+    EXPECT_EQ(source.ancestry[depth].boot, environment->host_identity());
+    ++depth;
+    if (at == "/") break;
+    at = parent_of(at);
   }
+  EXPECT_EQ(source.ancestry.size(), depth);
+}
+
+TEST_F(SourceMapping, AFileIsKnownByItsDirectory) {
+  const wire::SourceDescription source = describe(directory.path("tree/file"));
+  ASSERT_FALSE(source.ancestry.empty());
+  EXPECT_EQ(source.ancestry.front().inode, directory.lstat("tree").st_ino);
 }
 
 TEST_F(SourceMapping, WhatCannotBeASourceIsUnusable) {
