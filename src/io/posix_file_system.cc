@@ -344,6 +344,7 @@ Result<bool> PosixFileSystem::try_lock(const FileHandle& directory) {
     case EWOULDBLOCK:
       return false;
     case EBADF:
+    case ENOSYS:
     case ENOLCK:
     case EOPNOTSUPP:
     case EINVAL:

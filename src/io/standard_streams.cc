@@ -1,5 +1,6 @@
 #include "io/standard_streams.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -56,6 +57,13 @@ Status write_standard_output(const std::string& text) {
     done += std::size_t(count);
   }
   return Status();
+}
+
+bool has_terminal() {
+  const int terminal = ::open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
+  if (terminal < 0) return false;
+  ::close(terminal);
+  return true;
 }
 
 std::string address_reached_by_ssh() {

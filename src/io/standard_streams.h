@@ -18,6 +18,9 @@ Result<std::string> read_standard_input_line(std::size_t bytes_max, std::chrono:
 bool is_standard_input_closed();
 Status write_standard_output(const std::string& text);
 
+// Whether there is a terminal on which this process's user can be asked something.
+bool has_terminal();
+
 // The address of this host on which sshd was reached (SSH_CONNECTION's third field); empty if there
 // is none.
 std::string address_reached_by_ssh();

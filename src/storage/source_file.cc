@@ -66,7 +66,12 @@ Status SourceFile::check_unchanged() const {
     mark("source_changed_while_read");
     return source_changed("it changed while it was read");
   }
-  return Status();
+  // Files of /proc and the like say that they are empty, and are not.
+  if (is_direct()) return Status();
+  std::byte beyond{};
+  auto count = files_.read(handle_, {&beyond, 1}, opened_.size);
+  if (!count.ok()) return count.status();
+  return *count == 0 ? Status() : source_changed("it is longer than its size says");
 }
 
 }  // namespace fgsync::storage

@@ -1,7 +1,9 @@
 #include "transfer/far_side.h"
 
+#include <algorithm>
 #include <cstdio>
 
+#include "io/standard_streams.h"
 #include "transfer/source_mapping.h"
 
 namespace fgsync::transfer {
@@ -9,6 +11,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kLook{100};
 constexpr std::chrono::seconds kExitPatience{5};
+constexpr std::chrono::milliseconds kExitPatienceAfterFailure{500};
 constexpr int kShellCommandNotFound = 127;
 constexpr int kShellCommandNotRunnable = 126;
 constexpr int kRemoteShellFailure = 255;
@@ -73,7 +76,7 @@ Status FarSide::ended_early(const TransferOptions& options, const Location& loca
 Result<std::unique_ptr<FarSide>> FarSide::start(const TransferOptions& options,
                                                 const Location& location,
                                                 const wire::StartRequest& request,
-                                                CancelToken& cancel) {
+                                                io::Environment& environment, CancelToken& cancel) {
   Result<io::ChildProcess> child = io::ChildProcess::start(command_line(options, location));
   if (!child.ok()) {
     return Status(ErrorCode::kRemoteShellFailed, child.status().message());
@@ -82,8 +85,17 @@ Result<std::unique_ptr<FarSide>> FarSide::start(const TransferOptions& options,
   // A shell that fails at once does not take the request; its exit status says why.
   (void)far_side->child_.write_input(wire::encode(request));
 
+  // A person may be asked for a password, and takes longer than a host.
+  const std::chrono::milliseconds patience =
+      io::has_terminal() ? std::max(options.timeout, options.connect_timeout)
+                         : options.connect_timeout;
+  const io::TimePoint deadline = environment.now() + patience;
   wire::StartAnswerScanner scanner;
   while (true) {
+    if (environment.now() >= deadline) {
+      return Status(ErrorCode::kConnectTimeout,
+                    location.host + ": the far side has not answered in time");
+    }
     auto output = far_side->child_.read_output(kLook);
     if (cancel.requested()) break;
     if (!output.ok()) return output.status().with_context(location.host);
@@ -118,9 +130,9 @@ void FarSide::drain() {
   }
 }
 
-void FarSide::finish() {
+void FarSide::finish(bool succeeded) {
   child_.close_input();
-  (void)child_.wait_for_exit(kExitPatience);
+  (void)child_.wait_for_exit(succeeded ? kExitPatience : kExitPatienceAfterFailure);
 }
 
 }  // namespace fgsync::transfer

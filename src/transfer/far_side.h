@@ -8,6 +8,7 @@
 #include "fgsync/options.h"
 #include "fgsync/transfer.h"
 #include "io/child_process.h"
+#include "io/io.h"
 #include "wire/start_line.h"
 
 namespace fgsync::transfer {
@@ -23,13 +24,14 @@ class FarSide {
   static Result<std::unique_ptr<FarSide>> start(const TransferOptions& options,
                                                 const Location& location,
                                                 const wire::StartRequest& request,
-                                                CancelToken& cancel);
+                                                io::Environment& environment, CancelToken& cancel);
 
   const wire::StartAnswer& answer() const { return answer_; }
   // Takes whatever else it prints out of the pipe, so that it never blocks on it.
   void drain();
-  // Lets it end: closes its input, waits up to a few seconds.
-  void finish();
+  // Lets it end: closes its input and waits, a few seconds after a run that succeeded; what is left
+  // of a run that failed is ended sooner.
+  void finish(bool succeeded);
 
  private:
   explicit FarSide(io::ChildProcess child) : child_(std::move(child)) {}

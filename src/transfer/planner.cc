@@ -153,8 +153,22 @@ Result<wire::PlanAction> Planner::decide_symlink(const wire::ManifestEntry& entr
       return wire::PlanAction::kKept;
     }
   }
-  if (!session_.parameters.dry_run) FGSYNC_RETURN_IF_ERROR(make_symlink(entry, *directory));
+  if (session_.parameters.dry_run) return wire::PlanAction::kMade;
+  if (entry.parent == 0) {
+    markers_.push_back(entry);
+    return wire::PlanAction::kMade;
+  }
+  FGSYNC_RETURN_IF_ERROR(make_symlink(entry, *directory));
   return wire::PlanAction::kMade;
+}
+
+void Planner::publish_markers() {
+  for (const wire::ManifestEntry& entry : markers_) {
+    auto directory = directories_.open(entry.parent);
+    Status made = directory.ok() ? make_symlink(entry, *directory) : directory.status();
+    if (!made.ok()) (void)session_.path_failed(display_path(entry), made);
+  }
+  markers_.clear();
 }
 
 // A new symlink is made under a staging name, so that a reader of the old one never finds the name
@@ -212,12 +226,12 @@ Result<io::FileStatus> Planner::present_status(const wire::ManifestEntry& entry)
   return session_.files().stat_at(**directory, entry.name);
 }
 
-Result<std::vector<storage::DirectoryReference>> Planner::mount_directories() {
+std::vector<storage::DirectoryReference> Planner::mount_directories() {
   std::vector<storage::DirectoryReference> directories;
   for (const auto& [mount, id] : mounts_) {
     auto directory = directories_.open(id);
-    if (!directory.ok()) return directory.status();
-    directories.push_back(*directory);
+    // One that cannot be entered is named when its own metadata is set; nothing was put into it.
+    if (directory.ok()) directories.push_back(*directory);
   }
   return directories;
 }

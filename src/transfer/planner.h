@@ -29,13 +29,17 @@ class Planner {
   // goes to the session's errors and is decided as kFailed.
   Result<wire::PlanBatch> plan(wire::ManifestBatch batch);
 
+  // Makes the symlinks at the top of the tree, which say which checkpoint is the latest: after all
+  // that they may name has been published.
+  void publish_markers();
+
   // Sets owners, modes and times of the directories, deepest first, when nothing will be put into
   // them any more.
   void finish_directories();
 
   // A directory on each mount that the planned directories stand on. Some of these may not be
   // opened any more after finish_directories().
-  Result<std::vector<storage::DirectoryReference>> mount_directories();
+  std::vector<storage::DirectoryReference> mount_directories();
 
   std::uint64_t entries() const { return entries_; }
   std::uint64_t files() const { return files_; }
@@ -74,6 +78,7 @@ class Planner {
   std::unordered_set<std::uint64_t>
       refused_;  // directories that could not be made: all below fails too
   std::vector<PendingDirectory> pending_;
+  std::vector<wire::ManifestEntry> markers_;
   std::map<std::uint64_t, std::uint64_t> mounts_;  // to a directory on each that was there before
   wire::TreeDigest digest_;
   std::uint64_t entries_ = 0;

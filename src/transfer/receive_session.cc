@@ -122,19 +122,19 @@ void ReceiveSession::land() {
     session_.fail(Status(ErrorCode::kProtocolError, "files that were asked for have not come")
                       .with_context(session_.peer()));
   }
+  if (!session_.failed()) planner_.publish_markers();
   clean_staging();
   if (session_.failed() || session_.parameters.dry_run) return;
   // Also those on which only a mode or a time will change: nothing was staged there.
-  auto mounts = planner_.mount_directories();
-  if (!mounts.ok()) return session_.fail(mounts.status());
+  std::vector<storage::DirectoryReference> mounts = planner_.mount_directories();
   planner_.finish_directories();
   if (session_.files().has_refused_owners()) {
     session_.errors().note("owners could not be kept: the target refuses to give files away");
   }
   auto root = directories_.open(0);
   if (!root.ok()) return session_.fail(root.status());
-  mounts->push_back(*root);
-  sync_mounts(*mounts);
+  mounts.push_back(*root);
+  sync_mounts(mounts);
 }
 
 void ReceiveSession::sync_mounts(const std::vector<storage::DirectoryReference>& mounts) {

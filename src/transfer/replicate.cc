@@ -90,7 +90,9 @@ Status Run::prepare() {
     return Status(ErrorCode::kInvalidArgument, "--chunk-size: a multiple of 4K from 64K to 16M");
   }
   const std::size_t cores = io::usable_cores();
-  const std::uint16_t affordable = affordable_streams(io::raise_descriptor_limit());
+  const std::size_t descriptors = io::raise_descriptor_limit();
+  const std::uint16_t affordable = affordable_streams(descriptors);
+  if (affordable == 0) return too_few_descriptors(descriptors);
   streams_ = options_.streams > 0 ? std::uint16_t(options_.streams) : automatic_streams(cores);
   if (streams_ > affordable) {
     if (options_.streams > 0) {
@@ -121,7 +123,7 @@ Status Run::execute() {
   FGSYNC_RETURN_IF_ERROR(start_far_side());
   FGSYNC_RETURN_IF_ERROR(choose_addresses());
   runtime_->run(run_remote());
-  far_side_->finish();
+  far_side_->finish(report_.status.ok());
   return report_.status;
 }
 
@@ -141,7 +143,8 @@ Status Run::start_far_side() {
     local_ = *local;
     request.facing = local->host_text();
   }
-  auto far_side = FarSide::start(options_, far_location(), request, cancel_);
+  auto far_side =
+      FarSide::start(options_, far_location(), request, runtime_->environment(), cancel_);
   if (!far_side.ok()) return far_side.status();
   far_side_ = std::move(*far_side);
   return Status();

@@ -17,9 +17,16 @@ constexpr std::size_t kDescriptorsPerStream = 4;
 }  // namespace
 
 std::uint16_t affordable_streams(std::size_t descriptor_limit) {
-  if (descriptor_limit < kFixedDescriptors + kDescriptorsPerStream) return 1;
+  if (descriptor_limit < kFixedDescriptors + kDescriptorsPerStream) return 0;
   return std::uint16_t(std::min<std::size_t>(
       limits::kStreamsMax, (descriptor_limit - kFixedDescriptors) / kDescriptorsPerStream));
+}
+
+Status too_few_descriptors(std::size_t descriptor_limit) {
+  return Status(ErrorCode::kUnusable,
+                "the limit of open files is " + std::to_string(descriptor_limit) + ", at least " +
+                    std::to_string(kFixedDescriptors + kDescriptorsPerStream) +
+                    " are needed (ulimit -n)");
 }
 
 std::uint16_t automatic_streams(std::size_t cores) {

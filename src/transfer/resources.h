@@ -8,8 +8,11 @@
 
 namespace fgsync::transfer {
 
-// The most streams for which this process has descriptors enough.
+// The most streams for which this process has descriptors enough; 0 when they are too few for any.
 std::uint16_t affordable_streams(std::size_t descriptor_limit);
+
+// Why a process with so few descriptors does not start a run.
+Status too_few_descriptors(std::size_t descriptor_limit);
 
 // Streams for a run that leaves the choice to us: two for each core, 4 to 8. One stream fills 10
 // Gbit/s on a private link and clouds cap a flow at 5; beyond eight nothing is gained

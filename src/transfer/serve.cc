@@ -201,8 +201,9 @@ int serve(CancelToken& cancel) {
   }
 
   const std::size_t cores = io::usable_cores();
-  const std::uint16_t streams =
-      std::min(request->streams, affordable_streams(io::raise_descriptor_limit()));
+  const std::size_t descriptors = io::raise_descriptor_limit();
+  const std::uint16_t streams = std::min(request->streams, affordable_streams(descriptors));
+  if (streams == 0) return refuse_start(too_few_descriptors(descriptors));
   auto runtime = io::create_runtime(runtime_options(request->io_engine, streams, cores));
   if (!runtime.ok()) return refuse_start(runtime.status());
   FarSession far_session(**runtime, streams, cancel);

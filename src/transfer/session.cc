@@ -80,7 +80,7 @@ void Session::fail(const Status& status) {
 bool Session::path_failed(const std::string& path, const Status& status) {
   const bool read_only = status.system_errno() == EROFS;
   const bool whole =
-      status.code() == ErrorCode::kNoSpace || read_only ||
+      status.code() == ErrorCode::kNoSpace || status.code() == ErrorCode::kUnusable || read_only ||
       (status.code() == ErrorCode::kUnsupported && parameters.direct_io == DirectIo::kAlways);
   if (!whole) {
     errors_.add(path, status);

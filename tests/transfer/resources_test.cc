@@ -8,8 +8,8 @@ namespace fgsync::transfer {
 namespace {
 
 TEST(Resources, StreamsFitTheDescriptorsThereAre) {
-  EXPECT_EQ(affordable_streams(0), 1);
-  EXPECT_EQ(affordable_streams(30), 1);
+  EXPECT_EQ(affordable_streams(0), 0);
+  EXPECT_EQ(affordable_streams(33), 0);
   EXPECT_EQ(affordable_streams(34), 1);
   EXPECT_EQ(affordable_streams(64), 8);
   EXPECT_EQ(affordable_streams(1024), limits::kStreamsMax);

@@ -58,7 +58,8 @@ void read_configuration_file(const std::string& path, Settings& settings) {
   std::ifstream file(path);
   const std::string shown = escape_name(path);
   if (!file.is_open()) {
-    if (errno == ENOENT || errno == ENOTDIR) return;
+    // EACCES as well: HOME may still be that of whoever started a job under another user.
+    if (errno == ENOENT || errno == ENOTDIR || errno == EACCES) return;
     throw CommandError{1, shown + ": opening the configuration: " + std::strerror(errno)};
   }
   std::string line;
