@@ -100,11 +100,15 @@ Result<std::shared_ptr<IncomingFile>> ReceiveWorker::claim_chunk(const wire::Fra
   return file;
 }
 
-Status ReceiveWorker::verify_chunk(std::span<const std::byte> payload) {
+Result<wire::Checksum> ReceiveWorker::verify_chunk(const wire::FrameHeader& header,
+                                                   std::span<const std::byte> payload) {
   Result<wire::ChunkPayload> chunk = wire::decode_chunk_payload(payload);
   if (!chunk.ok()) return chunk.status();
   transport::StageTimer verifying(session_.meter(), Stage::kVerify, chunk->bytes.size());
-  if (wire::checksum_of(chunk->bytes) == chunk->checksum) return Status();
+  const wire::Checksum checksum = wire::checksum_of(chunk->bytes);
+  if (wire::bind_checksum(checksum, header.entry, header.offset) == chunk->bound_checksum) {
+    return checksum;
+  }
   mark("receive_chunk_mismatch");
   return Status(ErrorCode::kChecksumMismatch, "verifying: a chunk differs from its checksum");
 }
@@ -115,14 +119,13 @@ io::Task<Status> ReceiveWorker::write_chunk(io::Io* io, IncomingFile* file,
   Status status;
   std::shared_ptr<storage::StagedFile> staged;
   co_await io::run_blocking(*io, [&] {
-    status = verify_chunk(payload->bytes());
-    if (status.ok()) status = open_staged(*file);
+    Result<wire::Checksum> checksum = verify_chunk(*header, payload->bytes());
+    status = checksum.ok() ? open_staged(*file) : checksum.status();
     if (!status.ok()) return;
     {
       std::lock_guard lock(file->mutex);
       if (file->failed) return;
-      std::memcpy(file->checksums[header->offset / session_.parameters.chunk_bytes].bytes.data(),
-                  payload->data() + length, wire::kChecksumBytes);
+      file->checksums[header->offset / session_.parameters.chunk_bytes] = *checksum;
       staged = file->staged;
     }
   });

@@ -51,7 +51,8 @@ class ReceiveWorker {
   io::Task<Status> write_past_cache(io::Io* io, storage::StagedFile* staged, std::uint64_t offset,
                                     Buffer* payload);
   Status open_staged(IncomingFile& file);
-  Status verify_chunk(std::span<const std::byte> payload);
+  Result<wire::Checksum> verify_chunk(const wire::FrameHeader& header,
+                                      std::span<const std::byte> payload);
   Status unpack(const wire::FrameHeader& header, std::span<const std::byte> payload,
                 std::vector<StagedEntry>& staged);
   // Where files of one directory are staged; remembered while a pack's files follow each other in

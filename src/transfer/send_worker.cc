@@ -55,7 +55,8 @@ io::Task<Status> SendWorker::send_chunk(DataStream* data, WorkItem item) {
     Result<wire::Checksum> read = co_await read_chunk(data->io, &item, &buffer);
     if (read.ok()) {
       checksum = *read;
-      std::copy(checksum.bytes.begin(), checksum.bytes.end(), buffer.data() + item.length);
+      const wire::Checksum bound = wire::bind_checksum(checksum, item.file->id(), item.offset);
+      std::copy(bound.bytes.begin(), bound.bytes.end(), buffer.data() + item.length);
       buffer.resize(item.length + wire::kChunkTrailerBytes);
       co_await limiter_.acquire(*data->io, item.length);
       status = co_await data->stream->send(

@@ -49,6 +49,16 @@ Result<FrameHeader> decode_frame_header(std::span<const std::byte, kFrameHeaderB
   return header;
 }
 
+Checksum bind_checksum(const Checksum& checksum, std::uint64_t entry, std::uint64_t offset) {
+  std::array<std::byte, 16> place{};
+  const std::span<std::byte, 16> bytes(place);
+  store_little_endian(bytes.subspan<0, 8>(), entry);
+  store_little_endian(bytes.subspan<8, 8>(), offset);
+  Checksum bound = checksum_of(place);
+  for (std::size_t i = 0; i < kChecksumBytes; ++i) bound.bytes[i] ^= checksum.bytes[i];
+  return bound;
+}
+
 Result<ChunkPayload> decode_chunk_payload(std::span<const std::byte> payload) {
   if (payload.size() <= kChunkTrailerBytes) {
     return Status(ErrorCode::kProtocolError, "malformed chunk: no bytes in it");
@@ -68,7 +78,8 @@ void encode_packed_header(const PackedEntry& entry, std::span<std::byte> out) {
   store_little_endian(header.subspan<8, 1>(), std::uint64_t(entry.status));
   if (!is_complete) return;
   store_little_endian(header.subspan<12, 4>(), entry.bytes.size());
-  std::ranges::copy(entry.checksum.bytes, header.subspan<16>().begin());
+  std::ranges::copy(bind_checksum(entry.checksum, entry.entry, 0).bytes,
+                    header.subspan<16>().begin());
 }
 
 Result<std::optional<PackedEntry>> PackReader::next() {
@@ -86,6 +97,7 @@ Result<std::optional<PackedEntry>> PackReader::next() {
       reader.u32(), 0, is_complete ? limits::kPackedFileBytesMax : 0, "length out of bounds");
   entry.checksum = reader.checksum();
   reader.require(is_complete || entry.checksum == Checksum(), "a checksum of nothing");
+  if (is_complete) entry.checksum = bind_checksum(entry.checksum, entry.entry, 0);
   entry.bytes = reader.bytes(length);
   if (!reader.ok()) return reader.finish("packed entry");
 

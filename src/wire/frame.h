@@ -34,12 +34,17 @@ std::array<std::byte, kFrameHeaderBytes> encode(const FrameHeader& header);
 // 2^63 - 1, chunk included), a field that must be 0 and is not.
 Result<FrameHeader> decode_frame_header(std::span<const std::byte, kFrameHeaderBytes> bytes);
 
-// What a chunk's payload has behind its bytes.
+// A checksum travels bound to the place that its bytes belong to: XORed with the checksum of entry
+// and offset. A frame whose header is damaged is then noticed before a byte of it is written, with
+// --cipher=none too. Its own inverse.
+Checksum bind_checksum(const Checksum& checksum, std::uint64_t entry, std::uint64_t offset);
+
+// What a chunk's payload has behind its bytes: their checksum, bound.
 inline constexpr std::size_t kChunkTrailerBytes = kChecksumBytes;
 
 struct ChunkPayload {
   std::span<const std::byte> bytes;
-  Checksum checksum;
+  Checksum bound_checksum;
 };
 // Splits a chunk's payload; kProtocolError when it is too short or empty of bytes.
 Result<ChunkPayload> decode_chunk_payload(std::span<const std::byte> payload);

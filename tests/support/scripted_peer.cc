@@ -40,7 +40,8 @@ void ScriptedPeer::send_chunk(std::size_t stream, std::uint64_t id, std::uint64_
   std::vector<std::byte> payload = bytes_of(contents);
   wire::Checksum checksum = checksum_of_text(contents);
   if (!right_checksum) checksum.bytes[3] ^= std::byte{1};
-  payload.insert(payload.end(), checksum.bytes.begin(), checksum.bytes.end());
+  const wire::Checksum bound = wire::bind_checksum(checksum, id, offset);
+  payload.insert(payload.end(), bound.bytes.begin(), bound.bytes.end());
   send_frame(stream, {.type = wire::FrameType::kChunk, .entry = id, .offset = offset},
              std::move(payload));
 }

@@ -105,8 +105,19 @@ TEST(ChunkPayload, IsSplitIntoBytesAndChecksum) {
   ASSERT_TRUE(chunk.ok());
   EXPECT_EQ(chunk->bytes.data(), payload.data());
   EXPECT_EQ(chunk->bytes.size(), 100u);
-  EXPECT_EQ(chunk->checksum.bytes.front(), std::byte{1});
-  EXPECT_EQ(chunk->checksum.bytes.back(), std::byte{2});
+  EXPECT_EQ(chunk->bound_checksum.bytes.front(), std::byte{1});
+  EXPECT_EQ(chunk->bound_checksum.bytes.back(), std::byte{2});
+}
+
+TEST(BindChecksum, TellsEveryPlaceApartAndIsItsOwnInverse) {
+  const Checksum checksum = checksum_of(std::as_bytes(std::span("contents")));
+  const Checksum bound = bind_checksum(checksum, 7, 65'536);
+  EXPECT_NE(bound, checksum);
+  EXPECT_EQ(bind_checksum(bound, 7, 65'536), checksum);
+  for (int bit = 0; bit < 64; ++bit) {
+    EXPECT_NE(bind_checksum(bound, 7 ^ (std::uint64_t{1} << bit), 65'536), checksum);
+    EXPECT_NE(bind_checksum(bound, 7, 65'536 ^ (std::uint64_t{1} << bit)), checksum);
+  }
 }
 
 TEST(ChunkPayload, WithoutBytesIsRefused) {
@@ -189,7 +200,8 @@ TEST(PackReader, LayoutOfAHeaderIsTheSpecifiedOne) {
   front[8] = std::byte{1};
   front[12] = std::byte{3};
   EXPECT_TRUE(std::ranges::equal(std::span(pack).first(16), front));
-  EXPECT_TRUE(std::ranges::equal(std::span(pack).subspan(16, 16), packed(1, "abc").checksum.bytes));
+  const Checksum bound = bind_checksum(packed(0x0102, "abc").checksum, 0x0102, 0);
+  EXPECT_TRUE(std::ranges::equal(std::span(pack).subspan(16, 16), bound.bytes));
 }
 
 TEST(PackReader, AWithdrawnHeaderHasNeitherLengthNorChecksum) {
