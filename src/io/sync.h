@@ -180,13 +180,15 @@ class AsyncMutex {
         return;
       }
       next = waiting_.front();
-      waiting_.pop_front();
+      waiting_.erase(waiting_.begin());
     }
     next.io->post(next.coroutine);
   }
   std::mutex mutex_;
-  bool locked_ = false;                    // guarded by mutex_
-  std::deque<internal::Waiting> waiting_;  // guarded by mutex_
+  bool locked_ = false;  // guarded by mutex_
+  // A vector: there are as many of these as files on their way, an empty deque takes 0.6 KB, and a
+  // queue is seldom longer than one.
+  std::vector<internal::Waiting> waiting_;  // guarded by mutex_
 };
 
 // Waits for a slot of the pool.
