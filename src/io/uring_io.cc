@@ -3,6 +3,7 @@
 
 #include <liburing.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 
 #include <algorithm>
@@ -31,6 +32,7 @@ namespace {
 // Operations handed over in one call. More may be in flight: the queue is flushed when it is full.
 constexpr unsigned kSubmissionEntries = 256;
 constexpr unsigned kSubmissionEntriesSmall = 32;
+constexpr rlim_t kLockedMemoryScarce = 1 << 20;
 
 // The largest buffer that the kernel registers as one piece (io_uring/rsrc.c).
 constexpr std::size_t kRegisteredPieceMax = std::size_t{1} << 30;
@@ -82,8 +84,12 @@ int set_up_ring(io_uring& ring, unsigned entries) {
 }
 
 Status make_ring(io_uring& ring) {
-  int error = set_up_ring(ring, kSubmissionEntries);
-  // Rings count as locked memory on some kernels; with 64 KiB of it several small ones still fit.
+  // Rings count as locked memory on some kernels, and all of a user's processes together: with
+  // 64 KiB of it several small ones still fit.
+  rlimit locked{};
+  const bool is_scarce =
+      ::getrlimit(RLIMIT_MEMLOCK, &locked) == 0 && locked.rlim_cur < kLockedMemoryScarce;
+  int error = is_scarce ? ENOMEM : set_up_ring(ring, kSubmissionEntries);
   if (error == ENOMEM) error = set_up_ring(ring, kSubmissionEntriesSmall);
   if (error != 0) return unsupported(error, "io_uring_setup");
   // Waiting with a timeout and no extra request (5.11).

@@ -19,13 +19,13 @@ struct SourceTree {
 
   // What people call an entry of a directory of this tree, on the source's side.
   std::string display_path(std::uint64_t directory, const std::string& name) const {
-    const std::string relative = directories->path_of(directory, name);
+    std::string relative = directories->path_of(directory, name);
     if (relative.empty()) return display;
     return display == "/" ? "/" + relative : display + "/" + relative;
   }
   // Its path relative to the target's root.
   std::string target_path(std::uint64_t directory, const std::string& name) const {
-    const std::string relative = directories->path_of(directory, name);
+    std::string relative = directories->path_of(directory, name);
     if (prefix.empty()) return relative;
     return relative.empty() ? prefix : prefix + "/" + relative;
   }

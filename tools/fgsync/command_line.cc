@@ -36,7 +36,8 @@ class Reader {
 
   std::string text(const std::string& key, std::string otherwise) const {
     const Setting* setting = find(key);
-    return setting == nullptr ? std::move(otherwise) : setting->value;
+    if (setting == nullptr) return otherwise;
+    return setting->value;
   }
 
   template <typename Parse, typename Value>

@@ -52,7 +52,9 @@ void advise_on_colons(const CommandLine& command, const TransferReport& report, 
   std::vector<Location> locations = command.transfer.sources;
   locations.push_back(command.transfer.target);
   for (const Location& location : locations) {
-    const std::string name = location.display();
+    // "e:" is read as the home directory of e, "."; the file's name has nothing behind the colon.
+    const std::string name =
+        location.path == "." && location.user.empty() ? location.host + ":" : location.display();
     struct stat attributes;
     if (location.is_remote() && ::lstat(name.c_str(), &attributes) == 0) {
       const std::string shown = escape_name(name);
