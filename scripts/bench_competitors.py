@@ -49,7 +49,8 @@ class Competitors:
         os.makedirs(self._home)
         self._password = secrets.token_hex(16)  # other users of the machine may reach the loopback as well
         self._sshd = shutil.which("sshd", path=os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin")
-        self._words = {"fgsync": fgsync, "source": source, "target": target, "folder": folder, "home": self._home,
+        self._words = {"fgsync": fgsync, "floor": os.path.join(os.path.dirname(fgsync), "floor"), "source": source,
+                       "target": target, "folder": folder, "home": self._home,
                        "rsync": shutil.which("rsync"), "sshd": self._sshd, "cipher": CIPHER}
         no_rsync = None if self._words["rsync"] else "rsync is not installed"
         if not no_rsync:
@@ -70,9 +71,18 @@ class Competitors:
             Competitor("fgsync sealed", [*over_ssh, *ends], sshd, True, "sealed", no_ssh),
             Competitor("rsync over ssh", ["{rsync}", "-aW", "-e", ssh + " -c {cipher}", "--rsync-path={rsync}",
                                           "{source}/", "bench:{target}/"], sshd, True, missing=no_rsync or no_ssh),
+            self._floor("floor plain"),
+            self._floor("floor sealed", "sealed"),
             Competitor("fgsync local", ["{fgsync}", "--json", "{source}", "{target}"]),
             Competitor("cp -a", ["cp", "-a", "{source}/.", "{target}/"]),
         ]
+
+    def _floor(self, name, *more):
+        """bench/floor.cc, with a stream for each core as fgsync has."""
+        words = ["127.0.0.1", "{port}", str(max(2, min(8, os.cpu_count())))]
+        missing = None if os.access(self._words["floor"], os.X_OK) else "it is not built"
+        return Competitor(name, ["{floor}", "send", *words, "{source}", *more],
+                          ["{floor}", "receive", *words, "{target}", *more], missing=missing)
 
     def commands(self, competitor, port):
         """The near end's command and the far end's, or None."""

@@ -54,13 +54,13 @@ class DataSet:
         return made
 
 
-def data_sets(smoke, full):
+def data_sets(smoke):
     """All of them, by name."""
     if smoke:
         sets = [DataSet("BIG", 2, 8 * MIB, 8 * MIB, 0, 1), DataSet("SMALL", 200, KIB, 64 * KIB, 10, 2),
                 DataSet("TINY", 200, 512, 512, 10, 3)]
     else:
-        sets = [DataSet("BIG", 4 if full else 2, GIB, GIB, 0, 1), DataSet("SMALL", 20000, KIB, 64 * KIB, 200, 2),
+        sets = [DataSet("BIG", 4, GIB, GIB, 0, 1), DataSet("SMALL", 20000, KIB, 64 * KIB, 200, 2),
                 DataSet("TINY", 50000, 512, 512, 100, 3)]
     return {data_set.name: data_set for data_set in sets}
 

@@ -57,7 +57,8 @@ class Tree:
     FOLDERS = ("include", "src", "tools", "tests", "bench", "scripts", "docs", ".ci")
 
     def __init__(self, root):
-        paths = [name for name in os.listdir(root) if os.path.isfile(os.path.join(root, name))]
+        # `.git` is a file in a linked worktree; what it says is of one machine.
+        paths = [name for name in os.listdir(root) if name != ".git" and os.path.isfile(os.path.join(root, name))]
         for folder in self.FOLDERS:
             for directory, folders, names in os.walk(os.path.join(root, folder)):
                 folders[:] = [name for name in folders if not name.startswith((".", "__"))]

@@ -16,6 +16,9 @@ enum class IoEngine : std::uint8_t { kAuto, kUring, kPosix };
 enum class DirectIo : std::uint8_t { kAuto, kAlways, kNever };
 enum class Transport : std::uint8_t { kAuto, kTcp, kRdma };
 enum class Cipher : std::uint8_t { kAuto, kAes128Gcm, kAes256Gcm, kChaCha20Poly1305, kNone };
+// When what was replicated is on stable storage: never waited for; at the end, with one flush for
+// many files; or file by file.
+enum class Durability : std::uint8_t { kNone, kBatch, kFull };
 enum class AddressFamily : std::uint8_t { kAny, kIpv4, kIpv6 };
 
 // Where a tree is: on this host, or below a path of another one that is reached over ssh.
@@ -44,7 +47,18 @@ struct TransferOptions {
   Location target;
   bool make_parents = false;  // --mkpath
   bool dry_run = false;
+  // Nothing is replicated: contents are compared, and Observer::on_difference told.
+  bool compare = false;
   bool report_entries = false;  // Observer::on_entry is wanted
+
+  // Landing.
+  bool publish_tree = false;  // --publish=tree: the whole target switches at once
+  Durability durability = Durability::kBatch;
+  std::vector<std::string>
+      last;                     // published after all else: rsync's patterns, besides our own list
+  bool read_back = false;       // --verify=readback: what was written is read again and compared
+  bool resume = true;           // what an interrupted run has left is used
+  bool fail_if_locked = false;  // --lock: another run into the target is a failure, not a wait
 
   // The data plane.
   std::uint32_t streams = 0;          // data connections; 0: chosen from the cores
@@ -65,6 +79,7 @@ struct TransferOptions {
 
   std::chrono::milliseconds timeout{300'000};         // without any progress
   std::chrono::milliseconds connect_timeout{15'000};  // from the remote shell's answer to a session
+  std::chrono::milliseconds retry_for{60'000};  // a lost connection is tried again; 0: it is not
 };
 
 }  // namespace fgsync

@@ -40,6 +40,26 @@ struct ErrorEntry {
   std::string message;  // "what was being done: why"
 };
 
+// How a tree is not what it should be. The first six are numbers of the protocol: append behind
+// kTime alone.
+enum class DifferenceKind : std::uint8_t {
+  kMissing = 1,   // it is not there
+  kExtra = 2,     // it is there, and should not be
+  kType = 3,      // something else stands there
+  kSymlink = 4,   // it leads elsewhere
+  kSize = 5,      // it is longer or shorter
+  kContents = 6,  // its bytes are other ones
+  kTime = 7,      // its modification time is another one
+};
+// "missing", "extra", ...
+const char* difference_name(DifferenceKind kind);
+
+struct Difference {
+  DifferenceKind kind = DifferenceKind::kContents;
+  std::string path;    // below the tree, raw bytes
+  std::string detail;  // raw; "5 bytes instead of 7"; may be empty
+};
+
 struct FileFigures {
   std::uint64_t total = 0;      // regular files of the source that were looked at
   std::uint64_t sent = 0;       // replicated in this run

@@ -36,7 +36,9 @@ enum class ErrorCode : std::uint8_t {
   kCancelled,          // SIGINT, SIGTERM or SIGHUP
   kUnsupported,        // this build or side cannot do it
   kRemoteShellFailed,  // ssh itself failed
+  kLocked,             // another run holds the lock
 };
+inline constexpr ErrorCode kLastErrorCode = ErrorCode::kLocked;
 
 // The outcome of an operation. The successful case is one null pointer and allocates nothing.
 class [[nodiscard]] Status {

@@ -31,6 +31,8 @@ class Observer {
   // With TransferOptions::report_entries (and in a dry run): each replicated entry's relative path,
   // raw bytes; directories end in a slash.
   virtual void on_entry(const std::string& path) = 0;
+  // With TransferOptions::compare: how the target differs from the source, in no order.
+  virtual void on_difference(const Difference& /*difference*/) {}
 };
 
 // Replicates options.sources to options.target and returns when everything is settled. Blocks;

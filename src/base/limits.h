@@ -39,6 +39,10 @@ inline constexpr std::size_t kSlotAlignment = 4 * kKiB;
 inline constexpr std::size_t kPoolBytesMax = 224 * kMiB;
 
 inline constexpr std::size_t kStreamsMax = 64;
+// Frames of one connection that were sent and are not known to have arrived. A receiver says once a
+// second how many have; so many to a second would be 1 GiB of the smallest chunks. Beyond it the
+// sender waits, so that a receiver that never says so does not fill its memory: 128 bytes each.
+inline constexpr std::size_t kUnsettledFramesMax = 16 * 1024;
 inline constexpr std::size_t kWorkersMax = 16;
 inline constexpr std::size_t kBlockingThreadsMax = 8;
 
@@ -63,6 +67,18 @@ inline constexpr std::size_t kManifestBatchBytes = 512 * kKiB;
 // Entries announced and not yet settled: bounds the memory of both sides whatever the tree's size.
 inline constexpr std::size_t kEntriesOutstandingMax = 32 * 1024;
 
+// Checksums of chunks that are there already, in one message: 512 KiB.
+inline constexpr std::size_t kHeldChunksMax = 32 * 1024;
+// Patterns given with --last.
+inline constexpr std::size_t kPatternsMax = 256;
+inline constexpr std::size_t kPatternBytesMax = 4 * kKiB;
+
+// What counts as progress for --timeout: so many bytes of contents read, sent, received, verified
+// or written. An entry that is listed, planned or settled stands for a page. Anything less is what
+// a peer could do for ever to keep a session that leads nowhere.
+inline constexpr std::uint64_t kProgressBytesMin = 64 * kKiB;
+inline constexpr std::uint64_t kProgressBytesPerEntry = 4 * kKiB;
+
 // Errors kept with their text; more are only counted.
 inline constexpr std::size_t kErrorsKeptMax = 10'000;
 // Errors (a path and a message each) and notes in one control message.
@@ -85,6 +101,7 @@ static_assert(kManifestBatchBytes + kSymlinkTargetBytesMax + kNameBytesMax + 256
 static_assert(kErrorBatchEntries * (2 * kErrorTextBytesMax + 64) < kControlMessageBytesMax);
 static_assert(kNoteBatchEntries * (kErrorTextBytesMax + 64) < kControlMessageBytesMax);
 static_assert(kEntriesOutstandingMax * 16 < kControlMessageBytesMax);
+static_assert(kHeldChunksMax * 16 + 64 < kControlMessageBytesMax);
 static_assert(3 * kErrorTextBytesMax + 1024 < kStartAnswerBytesMax);
 static_assert(kChunkBytesMax % kSlotAlignment == 0 && kChunkBytesMin % kSlotAlignment == 0);
 

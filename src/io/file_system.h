@@ -54,6 +54,15 @@ struct FileStatus {
   std::uint32_t direct_alignment = 0;
 };
 
+// Room on a file system, for what this process may use. A total of 0: it does not say.
+struct FileSystemSpace {
+  std::uint64_t bytes_total = 0;
+  std::uint64_t bytes_available = 0;
+  std::uint64_t block_bytes = 1;  // files take whole ones
+  std::uint64_t inodes_total = 0;
+  std::uint64_t inodes_available = 0;
+};
+
 class FileSystem;
 
 // An open file or directory: move-only; closed when it goes away. Use from several threads at once
@@ -101,7 +110,20 @@ enum class OpenMode : std::uint8_t {
   kReadDirect,    // the same past the page cache
   kCreate,        // new, must not exist, read and write, mode 0600
   kCreateDirect,  // the same past the page cache
+  kUpdate,        // a regular file that exists, read and write; never blocks on a FIFO
+  kUpdateDirect,  // the same past the page cache
 };
+
+constexpr bool creates(OpenMode mode) {
+  return mode == OpenMode::kCreate || mode == OpenMode::kCreateDirect;
+}
+constexpr bool updates(OpenMode mode) {
+  return mode == OpenMode::kUpdate || mode == OpenMode::kUpdateDirect;
+}
+constexpr bool is_direct(OpenMode mode) {
+  return mode == OpenMode::kReadDirect || mode == OpenMode::kCreateDirect ||
+         mode == OpenMode::kUpdateDirect;
+}
 
 // What every `name` below must be: one component that stays in its directory. Giving another one to
 // a FileSystem is a programmer's error; a name that came from outside is checked with this first.
@@ -134,10 +156,15 @@ class FileSystem {
 
   // Bytes read or written at `offset`: fewer than asked only at the end of the file (read) or never
   // (write).
-  virtual Result<std::size_t> read(const FileHandle& file, std::span<std::byte> bytes,
-                                   std::uint64_t offset) = 0;
-  virtual Status write(const FileHandle& file, std::span<const std::byte> bytes,
-                       std::uint64_t offset) = 0;
+  Result<std::size_t> read(const FileHandle& file, std::span<std::byte> bytes,
+                           std::uint64_t offset);
+  Status write(const FileHandle& file, std::span<const std::byte> bytes, std::uint64_t offset);
+  // One call for these two, which may end with less than asked for: a count, 0 at the end of the
+  // file, or a negated errno.
+  virtual std::int64_t read_some(const FileHandle& file, std::span<std::byte> bytes,
+                                 std::uint64_t offset) = 0;
+  virtual std::int64_t write_some(const FileHandle& file, std::span<const std::byte> bytes,
+                                  std::uint64_t offset) = 0;
   virtual Status truncate(const FileHandle& file, std::uint64_t size) = 0;
   // Reserves room for `size` bytes and sets the size. Where the file system cannot reserve
   // (EOPNOTSUPP) or gains nothing by it (tmpfs: allocates and zeroes, measured at half of the
@@ -146,6 +173,13 @@ class FileSystem {
   virtual Status sync_data(const FileHandle& file) = 0;          // fdatasync
   virtual Status sync(const FileHandle& file_or_directory) = 0;  // fsync
   virtual Status sync_file_system(const FileHandle& any) = 0;    // syncfs
+  // What of the file does not wait to be written leaves the page cache: the next read is from the
+  // disk.
+  virtual Status drop_cached(const FileHandle& file) = 0;
+  virtual Result<FileSystemSpace> space(const FileHandle& any) = 0;
+  // Whether the file lives in memory only (tmpfs, ramfs), so that reading and writing it does not
+  // block.
+  virtual bool is_in_memory(const FileHandle& file) = 0;
 
   virtual Status make_directory(const FileHandle& base, const std::string& name,
                                 std::uint32_t mode) = 0;
@@ -153,6 +187,16 @@ class FileSystem {
                               const std::string& target) = 0;
   virtual Status rename(const FileHandle& from_base, const std::string& from,
                         const FileHandle& to_base, const std::string& to) = 0;
+  // Both names stand for what the other one stood for, at once (RENAME_EXCHANGE). EINVAL or ENOSYS
+  // where the file system cannot do that.
+  virtual Status exchange(const FileHandle& base, const std::string& name,
+                          const FileHandle& other_base, const std::string& other) = 0;
+  // A FIFO or a socket's name: what any user may make.
+  virtual Status make_special(const FileHandle& base, const std::string& name, FileType type,
+                              std::uint32_t mode) = 0;
+  // One more name for a file that is no directory (a hard link).
+  virtual Status link(const FileHandle& from_base, const std::string& from,
+                      const FileHandle& to_base, const std::string& to) = 0;
   virtual Status unlink(const FileHandle& base, const std::string& name) = 0;
   virtual Status remove_directory(const FileHandle& base, const std::string& name) = 0;
 
@@ -177,6 +221,8 @@ class FileSystem {
   // holds it. The kernel drops it when the holder dies. True as well where the file system has no
   // locks.
   virtual Result<bool> try_lock(const FileHandle& directory) = 0;
+  // Who holds it, to be told to users: see fgsync/lock_holder.h.
+  virtual std::string lock_holder(const FileHandle& directory) = 0;
 
   virtual void close(int descriptor) = 0;
 

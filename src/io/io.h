@@ -44,6 +44,9 @@ class Environment {
   // User and system seconds of this process so far, and its peak memory.
   virtual double cpu_seconds() = 0;
   virtual std::uint64_t peak_memory_bytes() = 0;
+  // What the machine has for it: cores that it may run on, and instructions for AES.
+  virtual std::size_t usable_cores() = 0;
+  virtual bool has_aes() = 0;
   virtual FileSystem& files() = 0;
   virtual Network& network() = 0;
 };
@@ -101,8 +104,8 @@ class Io {
   // Resumes a coroutine on this worker, soon. Any thread.
   virtual void post(std::coroutine_handle<> coroutine) = 0;
   // Lets direct reads and writes of this memory skip the page pinning, where the engine and the
-  // locked-memory limit allow; silently does nothing otherwise. This worker only, before the first
-  // operation.
+  // locked-memory limit allow; silently does nothing otherwise. Takes the place of what was
+  // registered before. This worker only, while no direct read or write is under way.
   virtual void register_region(std::span<std::byte> region) = 0;
   virtual Environment& environment() = 0;
 };
@@ -158,6 +161,30 @@ OperationAwaiter run_blocking(Io& io, Job&& job) {
   static_assert(std::is_lvalue_reference_v<Job> || std::is_trivially_destructible_v<Job>,
                 "give the job a name before the co_await expression");
   return OperationAwaiter(io, std::function<void()>(std::forward<Job>(job)));
+}
+
+// Awaiting a job that may turn out not to need another thread.
+class JobAwaiter : public OperationAwaiter {
+ public:
+  JobAwaiter(Io& io, bool may_block, std::function<void()> job)
+      : OperationAwaiter(io, std::move(job)), may_block_(may_block) {}
+  bool await_ready() const {
+    if (!may_block_) operation.job();
+    return !may_block_;
+  }
+
+ private:
+  const bool may_block_;
+};
+
+// As run_blocking where the job may block; else here and now. The way to another thread and back
+// costs two wake-ups, and takes what was just copied to another core's cache: with a tmpfs on both
+// ends a sixth of the whole run on two cores.
+template <typename Job>
+JobAwaiter run_job(Io& io, bool may_block, Job&& job) {
+  static_assert(std::is_lvalue_reference_v<Job> || std::is_trivially_destructible_v<Job>,
+                "give the job a name before the co_await expression");
+  return JobAwaiter(io, may_block, std::function<void()>(std::forward<Job>(job)));
 }
 
 // Waits until the deadline.

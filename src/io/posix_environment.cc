@@ -12,6 +12,7 @@
 #include "base/assert.h"
 #include "io/posix_file_system.h"
 #include "io/posix_network.h"
+#include "io/runtime.h"
 
 namespace fgsync::io {
 namespace {
@@ -81,6 +82,8 @@ class PosixEnvironment final : public Environment {
     return static_cast<std::uint64_t>(usage_so_far().ru_maxrss) *
            1024;  // kept in KiB, getrusage(2)
   }
+  std::size_t usable_cores() override { return io::usable_cores(); }
+  bool has_aes() override { return processor_has_aes(); }
   FileSystem& files() override { return *files_; }
   Network& network() override { return network_; }
 

@@ -3,14 +3,17 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <iterator>
 
 #include "base/limits.h"
+#include "io/posix_open.h"
 
 namespace fgsync::io {
 namespace {
@@ -71,7 +74,7 @@ constexpr unsigned kWanted = STATX_BASIC_STATS
 // such kernels can mount.
 std::uint32_t probed_direct_alignment(int descriptor) {
   const int flags = ::fcntl(descriptor, F_GETFL);
-  if (flags < 0 || (flags & O_DIRECT) == 0 || is_in_memory(descriptor)) return 0;
+  if (flags < 0 || (flags & O_DIRECT) == 0 || lives_in_memory(descriptor)) return 0;
   return static_cast<std::uint32_t>(limits::kSlotAlignment);
 }
 
@@ -112,7 +115,24 @@ Result<FileStatus> status_of_path(int base_descriptor, const char* path, bool fo
   return from_statx(from);
 }
 
-bool is_in_memory(int descriptor) {
+Result<FileSystemSpace> space_of_descriptor(int descriptor) {
+  struct statvfs figures;
+  if (uninterrupted([&] { return ::fstatvfs(descriptor, &figures); }) != 0) {
+    return Status::from_errno(errno, "asking for room");
+  }
+  const bool is_root = ::geteuid() == 0;
+  const std::uint64_t unit = figures.f_frsize != 0 ? figures.f_frsize : figures.f_bsize;
+  FileSystemSpace space;
+  space.bytes_total = figures.f_blocks * unit;
+  space.bytes_available = (is_root ? figures.f_bfree : figures.f_bavail) * unit;
+  // Network file systems give what they like to transfer, up to 1 MiB.
+  space.block_bytes = std::min<std::uint64_t>(unit, 4096);
+  space.inodes_total = figures.f_files;
+  space.inodes_available = is_root ? figures.f_ffree : figures.f_favail;
+  return space;
+}
+
+bool lives_in_memory(int descriptor) {
   struct statfs system;
   if (::fstatfs(descriptor, &system) != 0) return false;
   return system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC;

@@ -13,9 +13,12 @@ Result<FileStatus> status_of_descriptor(int descriptor);
 // followed if asked.
 Result<FileStatus> status_of_path(int base_descriptor, const char* path, bool follow);
 
+// Root may use what is kept back for it.
+Result<FileSystemSpace> space_of_descriptor(int descriptor);
+
 // Whether the open file lives in memory only (tmpfs, ramfs): reserving room and direct I/O gain
 // nothing there.
-bool is_in_memory(int descriptor);
+bool lives_in_memory(int descriptor);
 
 // Whether the file system may be mounted on several hosts at once (network and FUSE file systems).
 bool is_shared_between_hosts(int descriptor);

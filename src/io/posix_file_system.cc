@@ -8,9 +8,11 @@
 #include <array>
 #include <cerrno>
 #include <climits>
+#include <cstdio>
 #include <cstdlib>
 
 #include "base/assert.h"
+#include "fgsync/lock_holder.h"
 #include "io/posix_directory_reader.h"
 #include "io/posix_file_status.h"
 #include "io/posix_open.h"
@@ -39,15 +41,18 @@ class PosixFileSystem : public FileSystem {
   Result<FileStatus> stat_at(const FileHandle& base, const std::string& name) override;
   Result<std::string> read_link(const FileHandle& base, const std::string& name) override;
 
-  Result<std::size_t> read(const FileHandle& file, std::span<std::byte> bytes,
-                           std::uint64_t offset) override;
-  Status write(const FileHandle& file, std::span<const std::byte> bytes,
-               std::uint64_t offset) override;
+  std::int64_t read_some(const FileHandle& file, std::span<std::byte> bytes,
+                         std::uint64_t offset) override;
+  std::int64_t write_some(const FileHandle& file, std::span<const std::byte> bytes,
+                          std::uint64_t offset) override;
   Status truncate(const FileHandle& file, std::uint64_t size) override;
   Status allocate(const FileHandle& file, std::uint64_t size) override;
   Status sync_data(const FileHandle& file) override;
   Status sync(const FileHandle& file_or_directory) override;
   Status sync_file_system(const FileHandle& any) override;
+  Status drop_cached(const FileHandle& file) override;
+  Result<FileSystemSpace> space(const FileHandle& any) override;
+  bool is_in_memory(const FileHandle& file) override { return lives_in_memory(file.descriptor()); }
 
   Status make_directory(const FileHandle& base, const std::string& name,
                         std::uint32_t mode) override;
@@ -55,6 +60,12 @@ class PosixFileSystem : public FileSystem {
                       const std::string& target) override;
   Status rename(const FileHandle& from_base, const std::string& from, const FileHandle& to_base,
                 const std::string& to) override;
+  Status exchange(const FileHandle& base, const std::string& name, const FileHandle& other_base,
+                  const std::string& other) override;
+  Status make_special(const FileHandle& base, const std::string& name, FileType type,
+                      std::uint32_t mode) override;
+  Status link(const FileHandle& from_base, const std::string& from, const FileHandle& to_base,
+              const std::string& to) override;
   Status unlink(const FileHandle& base, const std::string& name) override;
   Status remove_directory(const FileHandle& base, const std::string& name) override;
 
@@ -68,11 +79,15 @@ class PosixFileSystem : public FileSystem {
   Status set_mtime_at(const FileHandle& base, const std::string& name, FileTime mtime) override;
 
   Result<bool> try_lock(const FileHandle& directory) override;
+  std::string lock_holder(const FileHandle& directory) override {
+    return fgsync::lock_holder(directory.descriptor());
+  }
 
   void close(int descriptor) override;
 
  private:
-  Result<FileHandle> open_existing(const FileHandle& base, const std::string& name, int direct);
+  Result<FileHandle> open_existing(const FileHandle& base, const std::string& name, int access,
+                                   int direct);
   Result<FileHandle> create(const FileHandle& base, const std::string& name, int direct);
 };
 
@@ -111,19 +126,18 @@ Result<FileHandle> PosixFileSystem::open_directory(const FileHandle& base,
 
 Result<FileHandle> PosixFileSystem::open_file(const FileHandle& base, const std::string& name,
                                               OpenMode mode) {
-  const bool creates = mode == OpenMode::kCreate || mode == OpenMode::kCreateDirect;
-  const bool is_direct = mode == OpenMode::kReadDirect || mode == OpenMode::kCreateDirect;
-  const int direct = is_direct ? O_DIRECT : 0;
-  return creates ? create(base, name, direct) : open_existing(base, name, direct);
+  const int direct = is_direct(mode) ? O_DIRECT : 0;
+  if (creates(mode)) return create(base, name, direct);
+  return open_existing(base, name, updates(mode) ? O_RDWR : O_RDONLY, direct);
 }
 
 // O_NONBLOCK so that opening a FIFO without a writer does not wait for one. It goes away
 // afterwards: io_uring would answer EAGAIN instead of waiting for the disk where the file system
 // has no asynchronous path.
 Result<FileHandle> PosixFileSystem::open_existing(const FileHandle& base, const std::string& name,
-                                                  int direct) {
+                                                  int access, int direct) {
   const int descriptor =
-      open_beneath(base.descriptor(), name, O_RDONLY | O_NONBLOCK | O_NOCTTY | direct, 0);
+      open_beneath(base.descriptor(), name, access | O_NONBLOCK | O_NOCTTY | direct, 0);
   if (descriptor < 0) return Status::from_errno(errno, "opening");
   FileHandle file(this, descriptor);
   struct stat status;
@@ -179,34 +193,20 @@ Result<std::string> PosixFileSystem::read_link(const FileHandle& base, const std
 
 // Contents.
 
-Result<std::size_t> PosixFileSystem::read(const FileHandle& file, std::span<std::byte> bytes,
-                                          std::uint64_t offset) {
-  std::size_t done = 0;
-  while (done < bytes.size()) {
-    const ssize_t count = uninterrupted([&] {
-      return ::pread(file.descriptor(), bytes.data() + done, bytes.size() - done,
-                     static_cast<off_t>(offset + done));
-    });
-    if (count < 0) return Status::from_errno(errno, "reading");
-    if (count == 0) break;
-    done += static_cast<std::size_t>(count);
-  }
-  return done;
+std::int64_t PosixFileSystem::read_some(const FileHandle& file, std::span<std::byte> bytes,
+                                        std::uint64_t offset) {
+  const ssize_t count = uninterrupted([&] {
+    return ::pread(file.descriptor(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
+  });
+  return count < 0 ? -errno : count;
 }
 
-Status PosixFileSystem::write(const FileHandle& file, std::span<const std::byte> bytes,
-                              std::uint64_t offset) {
-  std::size_t done = 0;
-  while (done < bytes.size()) {
-    const ssize_t count = uninterrupted([&] {
-      return ::pwrite(file.descriptor(), bytes.data() + done, bytes.size() - done,
-                      static_cast<off_t>(offset + done));
-    });
-    if (count < 0) return Status::from_errno(errno, "writing");
-    if (count == 0) return Status::from_errno(EIO, "writing");
-    done += static_cast<std::size_t>(count);
-  }
-  return Status();
+std::int64_t PosixFileSystem::write_some(const FileHandle& file, std::span<const std::byte> bytes,
+                                         std::uint64_t offset) {
+  const ssize_t count = uninterrupted([&] {
+    return ::pwrite(file.descriptor(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
+  });
+  return count < 0 ? -errno : count;
 }
 
 Status PosixFileSystem::truncate(const FileHandle& file, std::uint64_t size) {
@@ -216,7 +216,7 @@ Status PosixFileSystem::truncate(const FileHandle& file, std::uint64_t size) {
 
 Status PosixFileSystem::allocate(const FileHandle& file, std::uint64_t size) {
   FGSYNC_RETURN_IF_ERROR(truncate(file, size));
-  if (size == 0 || is_in_memory(file.descriptor())) return Status();
+  if (size == 0 || lives_in_memory(file.descriptor())) return Status();
   const int result =
       uninterrupted([&] { return ::fallocate(file.descriptor(), 0, 0, static_cast<off_t>(size)); });
   if (result == 0 || errno == EOPNOTSUPP || errno == ENOSYS || errno == EINVAL) return Status();
@@ -240,6 +240,15 @@ Status PosixFileSystem::sync_file_system(const FileHandle& any) {
   return Status();
 }
 
+Status PosixFileSystem::drop_cached(const FileHandle& file) {
+  const int error = ::posix_fadvise(file.descriptor(), 0, 0, POSIX_FADV_DONTNEED);
+  return error == 0 ? Status() : Status::from_errno(error, "dropping it from the cache");
+}
+
+Result<FileSystemSpace> PosixFileSystem::space(const FileHandle& any) {
+  return space_of_descriptor(any.descriptor());
+}
+
 // Names.
 
 Status PosixFileSystem::make_directory(const FileHandle& base, const std::string& name,
@@ -261,6 +270,34 @@ Status PosixFileSystem::rename(const FileHandle& from_base, const std::string& f
   FGSYNC_ASSERT(is_single_component(to));
   return completed("renaming", [&] {
     return ::renameat(from_base.descriptor(), from.c_str(), to_base.descriptor(), to.c_str());
+  });
+}
+
+Status PosixFileSystem::exchange(const FileHandle& base, const std::string& name,
+                                 const FileHandle& other_base, const std::string& other) {
+  FGSYNC_ASSERT(is_single_component(name));
+  FGSYNC_ASSERT(is_single_component(other));
+  return completed("exchanging", [&] {
+    return ::renameat2(base.descriptor(), name.c_str(), other_base.descriptor(), other.c_str(),
+                       RENAME_EXCHANGE);
+  });
+}
+
+Status PosixFileSystem::make_special(const FileHandle& base, const std::string& name, FileType type,
+                                     std::uint32_t mode) {
+  FGSYNC_ASSERT(is_single_component(name));
+  FGSYNC_ASSERT(type == FileType::kFifo || type == FileType::kSocket);
+  const mode_t kind = type == FileType::kFifo ? S_IFIFO : S_IFSOCK;
+  return completed("creating",
+                   [&] { return ::mknodat(base.descriptor(), name.c_str(), kind | mode, 0); });
+}
+
+Status PosixFileSystem::link(const FileHandle& from_base, const std::string& from,
+                             const FileHandle& to_base, const std::string& to) {
+  FGSYNC_ASSERT(is_single_component(from));
+  FGSYNC_ASSERT(is_single_component(to));
+  return completed("linking", [&] {
+    return ::linkat(from_base.descriptor(), from.c_str(), to_base.descriptor(), to.c_str(), 0);
   });
 }
 

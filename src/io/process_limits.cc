@@ -1,6 +1,10 @@
-// What this process may use: descriptors and cores.
+// What this process may use: descriptors, cores and the instructions that matter.
 #include <sched.h>
 #include <sys/resource.h>
+#if defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
 
 #include <algorithm>
 #include <charconv>
@@ -71,6 +75,16 @@ std::size_t affinity_count() {
 std::size_t usable_cores() {
   const std::size_t cores = std::max<std::size_t>(1, affinity_count());
   return std::min(cores, cgroup_quota().value_or(cores));
+}
+
+bool processor_has_aes() {
+#if defined(__x86_64__) || defined(__i386__)
+  return __builtin_cpu_supports("aes") && __builtin_cpu_supports("pclmul");
+#elif defined(__aarch64__)
+  return (::getauxval(AT_HWCAP) & HWCAP_AES) != 0;
+#else
+  return false;
+#endif
 }
 
 std::size_t raise_descriptor_limit() {

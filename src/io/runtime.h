@@ -45,5 +45,7 @@ std::string uring_unavailable_reason();
 std::size_t raise_descriptor_limit();
 // Cores this process may run on.
 std::size_t usable_cores();
+// Whether the processor has AES instructions; without them ChaCha20-Poly1305 is faster.
+bool processor_has_aes();
 
 }  // namespace fgsync::io

@@ -94,12 +94,15 @@ class Channel {
     }
     for (const auto& waiter : waiting) waiter.io->post(waiter.coroutine);
   }
-  // Closes it and drops what is still inside.
-  void close_and_clear() {
-    close();
+  // Drops what is inside.
+  void clear() {
     std::deque<T> dropped;
     std::lock_guard lock(mutex_);
     dropped.swap(values_);
+  }
+  void close_and_clear() {
+    close();
+    clear();
   }
 
   class Awaiter {

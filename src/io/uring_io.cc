@@ -164,7 +164,10 @@ void UringIo::enter() {
 }
 
 void UringIo::register_region(std::span<std::byte> region) {
-  FGSYNC_ASSERT(registered_.empty());
+  // The kernel holds on to the pages of memory that is gone: other memory at the same address must
+  // not be taken for it.
+  if (!registered_.empty()) (void)io_uring_unregister_buffers(&ring_);
+  registered_.clear();
   std::vector<iovec> pieces;
   while (!region.empty()) {
     const std::size_t count = std::min(region.size(), kRegisteredPieceMax);

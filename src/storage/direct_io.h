@@ -15,12 +15,19 @@ namespace fgsync::storage {
 // kAuto: below this direct I/O saves too little cache to pay for its waits.
 inline constexpr std::uint64_t kDirectIoFileBytesMin = 16 * limits::kMiB;
 
-enum class OpenPurpose : std::uint8_t { kRead, kCreate };
+// What a direct read or write of so many bytes asks for: whole blocks.
+constexpr std::uint64_t round_up(std::uint64_t bytes, std::uint64_t alignment) {
+  return (bytes + alignment - 1) / alignment * alignment;
+}
+
+enum class OpenPurpose : std::uint8_t { kRead, kCreate, kUpdate };
 
 struct OpenedFile {
   io::FileHandle handle;
   // Multiples of this for offset, length and memory; 0: opened through the page cache.
   std::uint32_t direct_alignment = 0;
+  // Asked only of files that don't travel packed: of those each call counts.
+  bool in_memory = false;
 };
 
 // kAuto: direct from kDirectIoFileBytesMin on where it is offered. kAlways: direct for all files

@@ -19,6 +19,17 @@ DirectoryTree::DirectoryTree(io::FileSystem& files, io::FileHandle root, std::si
   FGSYNC_ASSERT(open_max_ > 0);
 }
 
+void DirectoryTree::set_root(io::FileHandle root) {
+  const std::lock_guard lock(mutex_);
+  FGSYNC_ASSERT(nodes_.empty());
+  root_ = std::make_shared<const io::FileHandle>(std::move(root));
+}
+
+bool DirectoryTree::is_empty() const {
+  const std::lock_guard lock(mutex_);
+  return nodes_.empty();
+}
+
 bool DirectoryTree::add(std::uint64_t id, std::uint64_t parent, std::string name) {
   if (id == kRootId || !io::is_single_component(name)) return false;
   const std::lock_guard lock(mutex_);
@@ -33,6 +44,13 @@ bool DirectoryTree::add(std::uint64_t id, std::uint64_t parent, std::string name
 bool DirectoryTree::contains(std::uint64_t id) const {
   const std::lock_guard lock(mutex_);
   return id == kRootId || nodes_.contains(id);
+}
+
+std::uint64_t DirectoryTree::parent_of(std::uint64_t id) const {
+  std::lock_guard lock(mutex_);
+  const auto found = nodes_.find(id);
+  FGSYNC_ASSERT(id == 0 || found != nodes_.end());
+  return id == 0 ? 0 : found->second.parent;
 }
 
 Result<DirectoryReference> DirectoryTree::nearest_held(std::uint64_t id,

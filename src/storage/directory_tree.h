@@ -28,10 +28,17 @@ class DirectoryTree {
  public:
   DirectoryTree(io::FileSystem& files, io::FileHandle root, std::size_t open_max);
 
+  // Another root, before anything was added or opened.
+  void set_root(io::FileHandle root);
+
   // False when the parent is unknown, the id is taken, or the name is not a single component. Id 0
   // is the root and always there.
   bool add(std::uint64_t id, std::uint64_t parent, std::string name);
   bool contains(std::uint64_t id) const;
+  // Nothing was added.
+  bool is_empty() const;
+  // Of a directory that was added; the root is its own.
+  std::uint64_t parent_of(std::uint64_t id) const;
   // kNotFound for an id that was never added; else what the opening of it, or of an ancestor, said.
   Result<DirectoryReference> open(std::uint64_t id);
   // Relative to the root, components joined by "/"; empty for the root. With `name`, the path of
@@ -55,7 +62,7 @@ class DirectoryTree {
   DirectoryReference hold(std::uint64_t id, io::FileHandle handle);
 
   io::FileSystem& files_;
-  const DirectoryReference root_;
+  DirectoryReference root_;  // constant once anything was opened
   const std::size_t open_max_;
   mutable std::mutex mutex_;
   std::unordered_map<std::uint64_t, Node> nodes_;  // guarded by mutex_

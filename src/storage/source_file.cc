@@ -43,20 +43,23 @@ Result<std::unique_ptr<SourceFile>> SourceFile::open(io::FileSystem& files,
   }
   auto status = files.stat(opened->handle);
   if (!status.ok()) return status.status();
-  if (status->size != expected.size || status->mtime != expected.mtime) {
+  const bool same = status->size == expected.size && status->mtime == expected.mtime &&
+                    status->ctime == expected.ctime.value_or(status->ctime) &&
+                    status->inode == expected.inode.value_or(status->inode);
+  if (!same) {
     mark("source_changed_before");
     return source_changed("it changed before it was read");
   }
-  return std::unique_ptr<SourceFile>(
-      new SourceFile(files, std::move(opened->handle), *status, opened->direct_alignment));
+  return std::unique_ptr<SourceFile>(new SourceFile(files, std::move(*opened), *status));
 }
 
 Status SourceFile::read(std::span<std::byte> bytes, std::uint64_t offset) const {
   FGSYNC_ASSERT(!is_direct());
   auto count = files_.read(handle_, bytes, offset);
   if (!count.ok()) return count.status();
-  if (*count != bytes.size()) return source_changed("it became shorter while it was read");
-  return Status();
+  if (*count == bytes.size()) return Status();
+  mark("source_became_shorter");
+  return source_changed("it became shorter while it was read");
 }
 
 Status SourceFile::check_unchanged() const {

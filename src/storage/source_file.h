@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
 #include "fgsync/options.h"
 #include "fgsync/status.h"
 #include "io/file_system.h"
+#include "storage/direct_io.h"
 
 namespace fgsync::storage {
 
@@ -16,6 +18,10 @@ namespace fgsync::storage {
 struct SourceIdentity {
   std::uint64_t size = 0;
   io::FileTime mtime;
+  // Asked only of files that an earlier run has sent in part: nothing of another version may be
+  // mixed in, even where size and mtime are the same.
+  std::optional<io::FileTime> ctime = std::nullopt;
+  std::optional<std::uint64_t> inode = std::nullopt;
 };
 
 // Open for reading; reads from several threads at once are fine. Everything blocks: call it inside
@@ -34,6 +40,8 @@ class SourceFile {
   // Offsets, lengths and memory of direct reads must be multiples of this; 0 without direct I/O.
   std::uint32_t direct_alignment() const { return direct_alignment_; }
   std::uint64_t size() const { return opened_.size; }
+  // Whether read() may wait for a device; not asked for files that may travel packed.
+  bool may_block() const { return !in_memory_; }
 
   // Exactly bytes.size() bytes at offset, through the page cache (so not of a file that
   // is_direct()); kSourceChanged when the file has become shorter.
@@ -43,16 +51,17 @@ class SourceFile {
   Status check_unchanged() const;
 
  private:
-  SourceFile(io::FileSystem& files, io::FileHandle handle, const io::FileStatus& opened,
-             std::uint32_t direct_alignment)
+  SourceFile(io::FileSystem& files, OpenedFile file, const io::FileStatus& opened)
       : files_(files),
-        handle_(std::move(handle)),
+        handle_(std::move(file.handle)),
         opened_(opened),
-        direct_alignment_(direct_alignment) {}
+        direct_alignment_(file.direct_alignment),
+        in_memory_(file.in_memory) {}
   io::FileSystem& files_;
   const io::FileHandle handle_;
   const io::FileStatus opened_;
   const std::uint32_t direct_alignment_;
+  const bool in_memory_;
 };
 
 }  // namespace fgsync::storage

@@ -1,17 +1,19 @@
 #include "storage/staging_area.h"
 
+#include <algorithm>
 #include <cerrno>
+#include <charconv>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "base/mark.h"
-#include "storage/tree_walker.h"
+#include "storage/state_directory.h"
 
 namespace fgsync::storage {
 namespace {
 
 constexpr std::string_view kStagingPrefix = "staging-";
-constexpr std::uint32_t kPrivateMode = 0700;
 // Each lost race means that another run started or ended at that very moment.
 constexpr int kAttemptsMax = 100;
 constexpr std::size_t kListedNames = 1024;
@@ -23,23 +25,6 @@ DirectoryReference share(io::FileHandle handle) {
 bool is_lost_race(const Status& status) {
   const int reason = status.system_errno();
   return reason == ENOENT || reason == EEXIST || reason == EWOULDBLOCK;
-}
-
-// Opens the state directory, making it where it is missing. ENOENT: another run has removed it in
-// between.
-Result<io::FileHandle> open_state(io::FileSystem& files, const io::FileHandle& parent) {
-  const std::string name = kStateDirectoryName;
-  const Status made = files.make_directory(parent, name, kPrivateMode);
-  if (!made.ok() && made.system_errno() != EEXIST) return made.with_context(name);
-  auto state = files.open_directory(parent, name);
-  if (!state.ok()) return state.status().with_context(name);
-  auto status = files.stat(*state);
-  if (!status.ok()) return status.status().with_context(name);
-  // Others must not be able to put names into it.
-  if ((status->mode & 077u) != 0) {
-    FGSYNC_RETURN_IF_ERROR(files.set_mode(*state, kPrivateMode).with_context(name));
-  }
-  return state;
 }
 
 // Calls `visit(name)` for each name in the directory. Removing names meanwhile is fine: readdir(3)
@@ -64,26 +49,18 @@ Status remove_files(io::FileSystem& files, const io::FileHandle& staging) {
   Status first;
   const Status listed = for_each_name(files, staging, [&](const std::string& name) {
     Status removed = files.unlink(staging, name);
+    // Put there by somebody else. An empty one is no reason to keep the rest.
+    if (removed.system_errno() == EISDIR) removed = files.remove_directory(staging, name);
     const bool failed = !removed.ok() && removed.system_errno() != ENOENT;
     if (failed && first.ok()) first = std::move(removed);
   });
   return first.ok() ? listed : first;
 }
 
-// Whether the name still stands for the open directory.
-Result<bool> is_named(io::FileSystem& files, const io::FileHandle& base, const std::string& name,
-                      const io::FileHandle& open) {
-  auto named = files.stat_at(base, name);
-  if (!named.ok()) return named.status();
-  auto held = files.stat(open);
-  if (!held.ok()) return held.status();
-  return named->device == held->device && named->inode == held->inode;
-}
-
 }  // namespace
 
-StagingArea::StagingArea(io::FileSystem& files, std::string session_name)
-    : files_(files), session_name_(std::move(session_name)) {}
+StagingArea::StagingArea(io::FileSystem& files, std::string session_name, JudgeLeftover judge)
+    : files_(files), session_name_(std::move(session_name)), judge_(std::move(judge)) {}
 
 Result<DirectoryReference> StagingArea::on_mount(std::uint64_t mount,
                                                  const DirectoryReference& directory) {
@@ -104,7 +81,7 @@ Result<StagingArea::Area> StagingArea::make_area(const DirectoryReference& direc
     if (attempt > 0) name.append(".").append(std::to_string(attempt));
     auto area = try_make_area(directory, name);
     if (area.ok()) {
-      remove_leftovers(*area);
+      settle_leftovers(*area);
       return area;
     }
     last = area.status();
@@ -116,9 +93,9 @@ Result<StagingArea::Area> StagingArea::make_area(const DirectoryReference& direc
 
 Result<StagingArea::Area> StagingArea::try_make_area(const DirectoryReference& directory,
                                                      const std::string& staging_name) {
-  auto state = open_state(files_, *directory);
+  auto state = make_state_directory(files_, *directory);
   if (!state.ok()) return state.status();
-  FGSYNC_RETURN_IF_ERROR(files_.make_directory(*state, staging_name, kPrivateMode));
+  FGSYNC_RETURN_IF_ERROR(files_.make_directory(*state, staging_name, kStateMode));
   auto staging = files_.open_directory(*state, staging_name);
   if (!staging.ok()) return staging.status();
   auto locked = files_.try_lock(*staging);
@@ -128,7 +105,17 @@ Result<StagingArea::Area> StagingArea::try_make_area(const DirectoryReference& d
   auto named = is_named(files_, *state, staging_name, *staging);
   if (!named.ok()) return named.status();
   if (!*named) return Status::from_errno(ENOENT, "locking the staging directory");
-  return Area{directory, share(std::move(*state)), share(std::move(*staging)), staging_name};
+  return Area{directory, share(std::move(*state)), share(std::move(*staging)), staging_name, false};
+}
+
+void StagingArea::look_for_leftovers(std::uint64_t mount, const DirectoryReference& directory) {
+  auto state = open_state_directory(files_, *directory);
+  if (!state.ok()) return;
+  bool any = false;
+  (void)for_each_name(files_, *state, [&any](const std::string& name) {
+    any = any || name.starts_with(kStagingPrefix);
+  });
+  if (any) (void)on_mount(mount, directory);
 }
 
 std::string StagingArea::next_name() {
@@ -141,8 +128,13 @@ std::uint64_t StagingArea::removed_leftovers() const {
   return removed_leftovers_;
 }
 
+void StagingArea::skip_names_below(std::uint64_t number) {
+  // Called by the judge, so under the lock.
+  next_number_ = std::max(next_number_, number);
+}
+
 // Best effort: what can't be removed now stays for a later run, and is no reason to fail this one.
-void StagingArea::remove_leftovers(const Area& area) {
+void StagingArea::settle_leftovers(Area& area) {
   // Our own directory is locked. If it can be locked once more, this file system has no locks.
   auto again = files_.open_directory(*area.state, area.staging_name);
   if (!again.ok()) return;
@@ -151,39 +143,77 @@ void StagingArea::remove_leftovers(const Area& area) {
     mark("staging_without_locks");
     return;
   }
+  area.has_locks = true;
+  const std::string own = area.staging_name;
+  bool taken_over = false;
   (void)for_each_name(files_, *area.state, [&](const std::string& name) {
-    if (!name.starts_with(kStagingPrefix) || name == area.staging_name) return;
-    if (remove_leftover(*area.state, name)) ++removed_leftovers_;
+    if (name.starts_with(kStagingPrefix) && name != own) settle_leftover(area, name, taken_over);
   });
 }
 
-bool StagingArea::remove_leftover(const io::FileHandle& state, const std::string& name) {
-  auto staging = files_.open_directory(state, name);
-  if (!staging.ok()) return false;
+void StagingArea::settle_leftover(Area& area, const std::string& name, bool& taken_over) {
+  auto staging = files_.open_directory(*area.state, name);
+  if (!staging.ok()) return;
   auto locked = files_.try_lock(*staging);
   if (!locked.ok() || !*locked) {
     mark("staging_of_a_living_run");
-    return false;
+    return;
+  }
+  auto named = is_named(files_, *area.state, name, *staging);
+  if (!named.ok() || !*named) return;
+  const DirectoryReference leftover = share(std::move(*staging));
+  const Leftover verdict = judge_(leftover, /*may_take_over=*/!taken_over);
+  if (verdict == Leftover::kKeep) {
+    mark("staging_kept_for_another_run");
+    return;
+  }
+  if (verdict == Leftover::kTakeOver) {
+    mark("staging_taken_over");
+    taken_over = true;
+    return take_over(area, leftover, name);
   }
   mark("staging_leftover");
-  if (!remove_files(files_, *staging).ok()) return false;
+  if (!remove_files(files_, *leftover).ok()) return;
   // Still under its lock, so that its maker, if it lives after all, sees that it is gone.
-  return files_.remove_directory(state, name).ok();
+  if (files_.remove_directory(*area.state, name).ok()) ++removed_leftovers_;
 }
 
-Status StagingArea::clean() {
+void StagingArea::take_over(Area& area, DirectoryReference staging, const std::string& name) {
+  (void)for_each_name(files_, *staging, [&](const std::string& staged) {
+    std::uint64_t number = 0;
+    const auto [end, error] = std::from_chars(staged.data(), staged.data() + staged.size(), number);
+    const bool is_number = error == std::errc() && end == staged.data() + staged.size();
+    if (is_number) next_number_ = std::max(next_number_, number + 1);
+  });
+  (void)files_.remove_directory(*area.state, area.staging_name);
+  area.staging = std::move(staging);
+  area.staging_name = name;
+}
+
+Status StagingArea::sync_names(const io::FileHandle& staging) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [mount, area] : areas_) {
+    if (area.staging.get() != &staging) continue;
+    FGSYNC_RETURN_IF_ERROR(files_.sync(*area.staging));
+    FGSYNC_RETURN_IF_ERROR(files_.sync(*area.state));
+    return files_.sync(*area.parent);
+  }
+  return Status();
+}
+
+Status StagingArea::clean(const std::set<const io::FileHandle*>& kept) {
   const std::lock_guard lock(mutex_);
   Status first;
   const auto keep = [&first](Status status) {
     if (first.ok()) first = std::move(status);
   };
   for (const auto& [mount, area] : areas_) {
+    if (area.has_locks && kept.contains(area.staging.get())) continue;
     keep(remove_files(files_, *area.staging));
     keep(files_.remove_directory(*area.state, area.staging_name));
-    Status removed = files_.remove_directory(*area.parent, kStateDirectoryName);
-    // Not empty: another run lives, or other state is kept there. POSIX allows EEXIST for it.
-    const int reason = removed.system_errno();
-    if (reason != ENOTEMPTY && reason != EEXIST && reason != ENOENT) keep(std::move(removed));
+    // Whoever has locked it removes it.
+    auto unused = files_.try_lock(*area.state);
+    if (unused.ok() && *unused) keep(remove_state_directory(files_, *area.parent));
   }
   areas_.clear();
   return first;

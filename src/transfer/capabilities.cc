@@ -1,6 +1,5 @@
 #include "fgsync/transfer.h"
 #include "io/runtime.h"
-#include "transport/session_secret.h"
 #include "wire/message.h"
 
 namespace fgsync {
@@ -9,7 +8,7 @@ std::vector<std::string> capabilities() {
   const std::string no_uring = io::uring_unavailable_reason();
   const std::string engines =
       no_uring.empty() ? "io engines: uring posix" : "io engines: posix (uring: " + no_uring + ")";
-  const char* aes = transport::processor_has_aes() ? "yes" : "no";
+  const char* aes = io::processor_has_aes() ? "yes" : "no";
   return {
       "protocol versions: " + std::to_string(wire::kVersionMin) + " to " +
           std::to_string(wire::kVersionMax),

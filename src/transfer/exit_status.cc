@@ -27,6 +27,7 @@ int exit_status_of_entries(const TransferReport& report) {
   bool source_changed = report.files.vanished > 0;
   bool failed = !all_kept && report.files.failed > 0;
   for (const ErrorEntry& entry : report.errors) {
+    if (entry.code == ErrorCode::kChecksumMismatch) return 40;  // read back, and not what arrived
     if (entry.code == ErrorCode::kSourceChanged) {
       source_changed = true;
     } else {
@@ -75,6 +76,8 @@ int exit_status_of(ErrorCode code) {
       return 35;
     case ErrorCode::kRemoteShellFailed:
       return 255;
+    case ErrorCode::kLocked:
+      return 41;
   }
   return 12;  // a code that no side of this version makes
 }
@@ -107,6 +110,26 @@ const char* stage_name(Stage stage) {
       return "write";
     case Stage::kSync:
       return "sync";
+  }
+  return "unknown";
+}
+
+const char* difference_name(DifferenceKind kind) {
+  switch (kind) {
+    case DifferenceKind::kMissing:
+      return "missing";
+    case DifferenceKind::kExtra:
+      return "extra";
+    case DifferenceKind::kType:
+      return "type";
+    case DifferenceKind::kSymlink:
+      return "symlink";
+    case DifferenceKind::kSize:
+      return "size";
+    case DifferenceKind::kContents:
+      return "contents";
+    case DifferenceKind::kTime:
+      return "time";
   }
   return "unknown";
 }

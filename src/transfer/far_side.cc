@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "io/standard_streams.h"
 #include "transfer/source_mapping.h"
 
 namespace fgsync::transfer {
@@ -48,7 +47,7 @@ std::string printable(const std::string& text) {
 }
 
 ErrorCode code_of_exit_status(int exit_status) {
-  for (int code = 1; code <= int(ErrorCode::kRemoteShellFailed); ++code) {
+  for (int code = 1; code <= int(kLastErrorCode); ++code) {
     if (exit_status_of(ErrorCode(code)) == exit_status) return ErrorCode(code);
   }
   return ErrorCode::kConnectionFailed;
@@ -76,6 +75,7 @@ Status FarSide::ended_early(const TransferOptions& options, const Location& loca
 Result<std::unique_ptr<FarSide>> FarSide::start(const TransferOptions& options,
                                                 const Location& location,
                                                 const wire::StartRequest& request,
+                                                std::chrono::milliseconds patience,
                                                 io::Environment& environment, CancelToken& cancel) {
   Result<io::ChildProcess> child = io::ChildProcess::start(command_line(options, location));
   if (!child.ok()) {
@@ -85,10 +85,6 @@ Result<std::unique_ptr<FarSide>> FarSide::start(const TransferOptions& options,
   // A shell that fails at once does not take the request; its exit status says why.
   (void)far_side->child_.write_input(wire::encode(request));
 
-  // A person may be asked for a password, and takes longer than a host.
-  const std::chrono::milliseconds patience =
-      io::has_terminal() ? std::max(options.timeout, options.connect_timeout)
-                         : options.connect_timeout;
   const io::TimePoint deadline = environment.now() + patience;
   wire::StartAnswerScanner scanner;
   while (true) {

@@ -1,6 +1,7 @@
 // Starts the far side of a run over a remote shell and learns how to reach it.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,12 +19,13 @@ namespace fgsync::transfer {
 class FarSide {
  public:
   // Runs `remote_shell... [USER@]HOST remote_fgsync --serve`, hands it the request, and waits for
-  // its answer, for as long as the remote shell takes (it may ask for a password) or until the
-  // cancel. kRemoteShellFailed (with the shell's status) when the shell itself fails, the far
-  // side's own code when it refuses, kUnsupported when there is no fgsync over there.
+  // its answer, for as long as `patience` or until the cancel. kRemoteShellFailed (with the shell's
+  // status) when the shell itself fails, the far side's own code when it refuses, kUnsupported when
+  // there is no fgsync over there.
   static Result<std::unique_ptr<FarSide>> start(const TransferOptions& options,
                                                 const Location& location,
                                                 const wire::StartRequest& request,
+                                                std::chrono::milliseconds patience,
                                                 io::Environment& environment, CancelToken& cancel);
 
   const wire::StartAnswer& answer() const { return answer_; }

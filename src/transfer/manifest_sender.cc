@@ -1,6 +1,7 @@
 #include "transfer/manifest_sender.h"
 
 #include "base/limits.h"
+#include "base/mark.h"
 #include "storage/tree_walker.h"
 
 namespace fgsync::transfer {
@@ -24,6 +25,9 @@ wire::ManifestEntry make_entry(std::uint64_t id, std::uint64_t parent, std::stri
   entry.mtime_seconds = status.mtime.seconds;
   entry.mtime_nanoseconds = status.mtime.nanoseconds;
   entry.size = entry.type == wire::EntryType::kRegular ? status.size : 0;
+  entry.ctime_seconds = status.ctime.seconds;
+  entry.ctime_nanoseconds = status.ctime.nanoseconds;
+  entry.inode = status.inode;
   entry.name = std::move(name);
   return entry;
 }
@@ -119,8 +123,8 @@ io::Task<void> ManifestSender::walk(SourceTree* tree) {
     std::vector<storage::WalkError> errors;
     co_await io::run_blocking(
         io, [&] { more = walker.next(limits::kManifestBatchEntries, walked, errors); });
+    session_.add_progress(walked.size() + errors.size());
     announce_walked(*tree, std::move(walked), std::move(errors));
-    session_.add_progress();
     // What has been found so far goes now: the receiver plans while the next directory is read.
     send_batch();
   }
@@ -132,6 +136,7 @@ void ManifestSender::announce_walked(const SourceTree& tree,
                                      std::vector<storage::WalkError> errors) {
   for (storage::WalkedEntry& found : walked) {
     if (!is_replicated_type(found.status.type)) {
+      mark("manifest_special_file");
       session_.errors().add(
           tree.display_path(found.parent, found.name),
           Status(ErrorCode::kUnsupported, std::string("replicating: a ") +
@@ -162,7 +167,8 @@ void ManifestSender::announce_walked(const SourceTree& tree,
     session_.errors().add(
         path, vanished ? Status(ErrorCode::kSourceChanged, "looking at it: it has vanished")
                        : error.status);
-    incomplete_ |= error.directory;
+    // What could not be looked at is there all the same.
+    incomplete_ |= error.directory || !vanished;
   }
 }
 
@@ -172,7 +178,9 @@ void ManifestSender::announce(OutgoingEntry entry) {
     files_.fetch_add(1, std::memory_order_relaxed);
     bytes_.fetch_add(entry.entry.size, std::memory_order_relaxed);
   }
-  window_.add(1);
+  entry.in_window = entry.entry.type != wire::EntryType::kRegular ||
+                    !markers_.contains(entry.entry, [&] { return entry.target_path(); });
+  if (entry.in_window) window_.add(1);
   batch_bytes_ += entry.entry.name.size() + entry.entry.symlink_target.size() + 64;
   batch_.entries.push_back(entry.entry);
   outgoing_.add(std::move(entry));

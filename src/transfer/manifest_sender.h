@@ -11,6 +11,7 @@
 
 #include "storage/tree_walker.h"
 #include "transfer/flow_window.h"
+#include "transfer/markers.h"
 #include "transfer/outgoing_table.h"
 #include "transfer/session.h"
 #include "transfer/source_mapping.h"
@@ -20,7 +21,10 @@ namespace fgsync::transfer {
 class ManifestSender {
  public:
   ManifestSender(Session& session, OutgoingTable& outgoing, FlowWindow& window)
-      : session_(session), outgoing_(outgoing), window_(window) {}
+      : session_(session),
+        outgoing_(outgoing),
+        window_(window),
+        markers_(session.parameters.last) {}
 
   // Announces everything of `sources` under the names that the receiver gave them, then the end of
   // the manifest. On the control worker.
@@ -45,6 +49,7 @@ class ManifestSender {
   Session& session_;
   OutgoingTable& outgoing_;
   FlowWindow& window_;
+  const Markers markers_;
   std::vector<std::unique_ptr<SourceTree>> trees_;
   std::map<std::string, SourceTree*> trees_of_files_;  // by directory
   wire::ManifestBatch batch_;

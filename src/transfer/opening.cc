@@ -23,18 +23,6 @@ io::Task<Status> tell(Session& session, wire::Message message) {
   co_return sent.with_context(session.peer());
 }
 
-void take_over(Session& session, const wire::Setup& setup, const wire::SetupReply& reply) {
-  SessionParameters& parameters = session.parameters;
-  parameters.dry_run = setup.dry_run;
-  parameters.make_parents = setup.make_parents;
-  parameters.direct_io = setup.direct_io;
-  parameters.chunk_bytes = setup.chunk_bytes;
-  parameters.bandwidth_limit = setup.bandwidth_limit;
-  parameters.timeout = std::chrono::milliseconds(setup.timeout_ms);
-  parameters.streams = reply.streams;
-  parameters.cipher = reply.cipher;
-}
-
 // What every later step relies on.
 bool is_sound(const wire::SourceOffer& offer) {
   return std::all_of(offer.sources.begin(), offer.sources.end(), [](const auto& source) {
@@ -49,6 +37,24 @@ bool is_acceptable(Cipher asked, Cipher chosen) {
 }
 
 }  // namespace
+
+SessionParameters agreed_parameters(const wire::Setup& setup, const wire::SetupReply& reply) {
+  return {.dry_run = setup.dry_run,
+          .compare = setup.compare,
+          .make_parents = setup.make_parents,
+          .read_back = setup.read_back,
+          .resume = setup.resume,
+          .fail_if_locked = setup.fail_if_locked,
+          .publish_tree = setup.publish_tree,
+          .durability = setup.durability,
+          .last = setup.last,
+          .direct_io = setup.direct_io,
+          .cipher = reply.cipher,
+          .streams = reply.streams,
+          .chunk_bytes = setup.chunk_bytes,
+          .bandwidth_limit = setup.bandwidth_limit,
+          .timeout = std::chrono::milliseconds(setup.timeout_ms)};
+}
 
 io::Task<Status> exchange_hello(Session& session) {
   const wire::Hello ours{.software = std::string("fgsync ") + version_string()};
@@ -69,7 +75,7 @@ io::Task<Result<wire::SetupReply>> propose_setup(Session& session, wire::Setup s
     co_return Status(ErrorCode::kProtocolError,
                      session.peer() + ": answered with something that was not proposed");
   }
-  take_over(session, setup, *reply);
+  session.parameters = agreed_parameters(setup, *reply);
   co_return std::move(*reply);
 }
 
@@ -80,9 +86,9 @@ io::Task<Result<wire::Setup>> answer_setup(Session& session, std::uint16_t strea
   wire::SetupReply reply;
   reply.streams = std::min(setup->streams, streams_max);
   reply.cipher =
-      transport::choose_cipher(setup->cipher, transport::processor_has_aes(), setup->has_aes);
+      transport::choose_cipher(setup->cipher, session.environment().has_aes(), setup->has_aes);
   reply.io_engine = std::move(io_engine);
-  take_over(session, *setup, reply);
+  session.parameters = agreed_parameters(*setup, reply);
   Status told = co_await tell(session, reply);
   if (!told.ok()) co_return told;
   co_return std::move(*setup);
@@ -117,8 +123,12 @@ io::Task<Result<AcceptedTarget>> accept_sources(Session& session, std::string ta
   }
   Result<ResolvedTarget> resolved = Status(ErrorCode::kUnusable, "not resolved");
   co_await io::run_blocking(session.control_io(), [&] {
+    const bool at_once = session.parameters.publish_tree && lands_as_tree(offer->sources);
     resolved = resolve_target(session.environment(), target, offer->sources,
-                              session.parameters.make_parents, session.parameters.dry_run);
+                              session.parameters.make_parents,
+                              session.parameters.dry_run ? RootMaking::kNone
+                              : at_once                  ? RootMaking::kAboveRoot
+                                                         : RootMaking::kAll);
   });
   if (!resolved.ok()) co_return resolved.status();
   Status told = co_await tell(session, resolved->accept);

@@ -12,6 +12,9 @@
 
 namespace fgsync::transfer {
 
+// What the proposal and its answer amount to.
+SessionParameters agreed_parameters(const wire::Setup& setup, const wire::SetupReply& reply);
+
 // Both sides: says hello and agrees on a version.
 io::Task<Status> exchange_hello(Session& session);
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "transfer/outgoing_file.h"
 #include "transfer/source_tree.h"
@@ -20,7 +21,11 @@ struct OutgoingEntry {
   std::uint64_t directory =
       0;  // its place in the tree: number of its directory there, and its name
   std::string name;
-  std::shared_ptr<OutgoingFile> file;  // once the receiver asked for it
+  std::vector<wire::HeldChunks> held = {};  // what the receiver says that it has of it
+  std::shared_ptr<OutgoingFile> file;       // once the receiver asked for it
+  // Whether it takes a place in the window. A marker is settled after all else: were it counted, a
+  // windowful of them would keep the rest from being announced.
+  bool in_window = true;
 
   // Relative to the target's root. A single file may stand there under another name than here.
   std::string target_path() const {

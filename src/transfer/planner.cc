@@ -1,8 +1,10 @@
 #include "transfer/planner.h"
 
-#include <limits>
+#include <cerrno>
 
+#include "base/limits.h"
 #include "base/mark.h"
+#include "storage/copy_file.h"
 #include "transfer/staging_place.h"
 
 namespace fgsync::transfer {
@@ -25,64 +27,112 @@ storage::Metadata metadata_of(const wire::ManifestEntry& entry) {
 }
 
 Planner::Planner(Session& session, storage::DirectoryTree& directories,
-                 storage::StagingArea& staging, IncomingTable& incoming,
-                 const ResolvedTarget& target)
+                 storage::StagingArea& staging, IncomingTable& incoming, ChunkJournal& journal,
+                 Committer& committer, receipt::ReceiptWriter& receipt,
+                 const ResolvedTarget& target, TreeSwitch* tree_switch)
     : session_(session),
       directories_(directories),
       staging_(staging),
       incoming_(incoming),
-      target_(target) {
+      journal_(journal),
+      committer_(committer),
+      receipt_(receipt),
+      markers_(session.parameters.last),
+      order_(directories, target),
+      target_(target),
+      tree_switch_(tree_switch),
+      space_(session.files(), target.root) {
   if (!target.exists) new_.insert(0);
 }
 
-Result<wire::PlanBatch> Planner::plan(wire::ManifestBatch batch) {
-  wire::PlanBatch plan;
-  plan.decisions.reserve(batch.entries.size());
-  for (wire::ManifestEntry& entry : batch.entries) {
-    FGSYNC_RETURN_IF_ERROR(check_order(entry));
-    ++entries_;
-    if (entry.type == wire::EntryType::kRegular) {
-      ++files_;
-      bytes_ += entry.size;
-    }
+Result<std::size_t> Planner::plan(std::span<wire::ManifestEntry> entries, wire::PlanBatch& plan) {
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    wire::ManifestEntry& entry = entries[i];
+    if (!std::exchange(noted_, false)) FGSYNC_RETURN_IF_ERROR(take_note(entry));
     const wire::PlanAction action = decide(entry);
+    if (std::exchange(waits_, false)) {
+      noted_ = true;
+      return i;
+    }
     plan.decisions.push_back({entry.id, action});
     if (action == wire::PlanAction::kFailed) continue;
     if (action == wire::PlanAction::kSend) {
-      bytes_wanted_ += entry.size;
-      incoming_.add(std::make_shared<IncomingFile>(std::move(entry)));
+      ask_for(std::move(entry));
       continue;
     }
     const std::string path = directories_.path_of(entry.parent, entry.name);
     digest_.add(wire::describe(entry, path, wire::Checksum{}));
     if (action == wire::PlanAction::kMade) session_.announce_path(path, entry);
   }
-  return plan;
+  Status room = space_.judge();
+  if (!room.ok()) session_.fail(room);
+  return entries.size();
 }
 
-Status Planner::check_order(const wire::ManifestEntry& entry) {
-  if (entry.id < next_id_ || entry.id == std::numeric_limits<std::uint64_t>::max()) {
-    return Status(ErrorCode::kProtocolError, "manifest entries out of order");
+Status Planner::take_note(const wire::ManifestEntry& entry) {
+  FGSYNC_RETURN_IF_ERROR(order_.take(entry));
+  ++entries_;
+  if (tree_switch_ != nullptr) {
+    tree_switch_->announce(directories_.path_of(entry.parent, entry.name));
   }
-  next_id_ = entry.id + 1;
-  if (entry.parent == 0 && !may_stand_in_root(entry)) {
-    return Status(ErrorCode::kProtocolError, "a manifest entry that no source stands for");
-  }
-  if (entry.id == 0) return Status();
-  if (!directories_.contains(entry.parent)) {
-    return Status(ErrorCode::kProtocolError, "a manifest entry below something unknown");
-  }
-  if (entry.type == wire::EntryType::kDirectory &&
-      !directories_.add(entry.id, entry.parent, entry.name)) {
-    return Status(ErrorCode::kProtocolError, "a manifest directory that is there twice");
+  if (entry.type == wire::EntryType::kRegular) {
+    ++files_;
+    bytes_ += entry.size;
   }
   return Status();
 }
 
-bool Planner::may_stand_in_root(const wire::ManifestEntry& entry) const {
-  if (target_.accept.replica_of_contents) return true;
-  const auto expected = target_.expected.find(entry.name);
-  return entry.id != 0 && expected != target_.expected.end() && expected->second == entry.type;
+Status Planner::begin_change() {
+  if (may_change_ || session_.parameters.dry_run) return Status();
+  waits_ = true;
+  return Status(ErrorCode::kLocked, "the target is not locked yet");
+}
+
+// Trouble with the staging is trouble with the file itself: it will be met again, and told, when it
+// is staged.
+void Planner::ask_for(wire::ManifestEntry entry) {
+  const bool marker = is_marker(entry);
+  const auto file = std::make_shared<IncomingFile>(std::move(entry), marker);
+  const std::uint64_t size = file->entry.size;
+  auto staging = staging_of(file->entry.parent);
+  if (staging.ok()) {
+    if (journal_.covers(size)) {
+      journal_.begin(file, directories_.path_of(file->entry.parent, file->entry.name), *staging);
+    }
+    // What an earlier run has left has its room.
+    file->room = space_.claim(*staging, file->staged ? 0 : size, replaced_);
+    if (file->staged) file->room.written();
+  }
+  bytes_wanted_ += size - file->held;
+  bytes_held_ += file->held;
+  tell_held(*file);
+  incoming_.add(file);
+}
+
+void Planner::tell_held(const IncomingFile& file) {
+  for (std::uint64_t chunk = 0; chunk < file.claimed.size();) {
+    if (!file.claimed[chunk]) {
+      ++chunk;
+      continue;
+    }
+    wire::HeldChunks held{.entry = file.entry.id, .first_chunk = chunk, .checksums = {}};
+    while (chunk < file.claimed.size() && file.claimed[chunk] &&
+           held.checksums.size() < limits::kHeldChunksMax) {
+      held.checksums.push_back(file.checksums[chunk++]);
+    }
+    session_.push(std::move(held));
+  }
+}
+
+Result<storage::DirectoryReference> Planner::staging_of(std::uint64_t directory) {
+  if (!last_staging_.staging || last_staging_.directory != directory) {
+    auto handle = directories_.open(directory);
+    if (!handle.ok()) return handle.status();
+    auto staging = staging_for(session_.files(), directories_, staging_, *handle);
+    if (!staging.ok()) return staging.status();
+    last_staging_ = {directory, *staging};
+  }
+  return last_staging_.staging;
 }
 
 wire::PlanAction Planner::decide(const wire::ManifestEntry& entry) {
@@ -101,6 +151,7 @@ wire::PlanAction Planner::decide(const wire::ManifestEntry& entry) {
       : entry.type == wire::EntryType::kSymlink ? decide_symlink(entry)
                                                 : decide_file(entry);
   if (action.ok()) return *action;
+  if (waits_) return wire::PlanAction::kFailed;  // until it comes again
   if (!session_.path_failed(display_path(entry), action.status())) mark("plan_no_space");
   if (entry.type == wire::EntryType::kDirectory) refused_.insert(entry.id);
   return wire::PlanAction::kFailed;
@@ -117,27 +168,47 @@ Result<wire::PlanAction> Planner::decide_directory(const wire::ManifestEntry& en
   const bool exists = present.ok() && present->type == io::FileType::kDirectory;
   if (exists) mounts_.try_emplace(present->mount, entry.id);
   if (!exists) {
+    FGSYNC_RETURN_IF_ERROR(begin_change());
     new_.insert(entry.id);
     if (dry_run) return wire::PlanAction::kMade;
-    auto parent = directories_.open(entry.parent);
-    if (!parent.ok()) return parent.status();
-    // Something that is no directory stands where one must be: it makes way, as with rsync. A
-    // symlink is removed, never followed.
-    if (present.ok()) {
-      mark("plan_makes_way_for_directory");
-      FGSYNC_RETURN_IF_ERROR(session_.files().unlink(**parent, entry.name));
-    }
-    FGSYNC_RETURN_IF_ERROR(
-        session_.files().make_directory(**parent, entry.name, kUnfinishedDirectoryMode));
+    if (present.ok()) strike_from_receipt(entry, *present);
+    FGSYNC_RETURN_IF_ERROR(make_directory(entry, present.ok()));
   }
   if (!dry_run) pending_.push_back({entry.id, metadata_of(entry)});
   return exists ? wire::PlanAction::kKept : wire::PlanAction::kMade;
+}
+
+// Something that is no directory may stand where one must be: it makes way, as with rsync. A
+// symlink is removed, never followed.
+Status Planner::make_directory(const wire::ManifestEntry& entry, bool makes_way) {
+  io::FileSystem& files = session_.files();
+  auto parent = directories_.open(entry.parent);
+  if (!parent.ok()) return parent.status();
+  Status made;
+  if (makes_way) {
+    mark("plan_makes_way_for_directory");
+    made = files.unlink(**parent, entry.name);
+    if (made.system_errno() == ENOENT) made = Status();
+  }
+  if (made.ok()) made = files.make_directory(**parent, entry.name, kUnfinishedDirectoryMode);
+  if (made.ok()) return made;
+  // Another run at this target may have done the same a moment ago.
+  Result<io::FileStatus> now = files.stat_at(**parent, entry.name);
+  if (!now.ok() || now->type != io::FileType::kDirectory) return made;
+  mark("plan_directory_made_by_another");
+  return Status();
 }
 
 Result<wire::PlanAction> Planner::decide_symlink(const wire::ManifestEntry& entry) {
   Result<io::FileStatus> present = present_status(entry);
   if (!present.ok() && !is_missing(present)) return present.status();
   if (present.ok() && present->type == io::FileType::kDirectory) {
+    Result<bool> cleared = clear_directory(entry);
+    if (!cleared.ok()) return cleared.status();
+    if (*cleared) present = Status(ErrorCode::kNotFound, "it has made way");
+  }
+  if (present.ok() && present->type == io::FileType::kDirectory) {
+    mark("plan_symlink_obstructed");
     return Status(ErrorCode::kIoError,
                   "replacing it: a directory stands where the symlink must go");
   }
@@ -154,21 +225,22 @@ Result<wire::PlanAction> Planner::decide_symlink(const wire::ManifestEntry& entr
     }
   }
   if (session_.parameters.dry_run) return wire::PlanAction::kMade;
-  if (entry.parent == 0) {
-    markers_.push_back(entry);
-    return wire::PlanAction::kMade;
-  }
+  FGSYNC_RETURN_IF_ERROR(begin_change());
+  if (present.ok()) strike_from_receipt(entry, *present);
   FGSYNC_RETURN_IF_ERROR(make_symlink(entry, *directory));
   return wire::PlanAction::kMade;
 }
 
-void Planner::publish_markers() {
-  for (const wire::ManifestEntry& entry : markers_) {
-    auto directory = directories_.open(entry.parent);
-    Status made = directory.ok() ? make_symlink(entry, *directory) : directory.status();
-    if (!made.ok()) (void)session_.path_failed(display_path(entry), made);
-  }
-  markers_.clear();
+void Planner::strike_from_receipt(const wire::ManifestEntry& entry, const io::FileStatus& present) {
+  if (present.type != io::FileType::kRegular) return;
+  const receipt::Record gone = receipt::GoneRecord{directories_.path_of(entry.parent, entry.name)};
+  receipt_.append(std::span(&gone, 1));
+  receipt_.sync();
+  receipt_.distrust();  // it is still there
+}
+
+bool Planner::is_marker(const wire::ManifestEntry& entry) const {
+  return markers_.contains(entry, [&] { return directories_.path_of(entry.parent, entry.name); });
 }
 
 // A new symlink is made under a staging name, so that a reader of the old one never finds the name
@@ -178,14 +250,15 @@ Status Planner::make_symlink(const wire::ManifestEntry& entry,
   io::FileSystem& files = session_.files();
   auto staging = staging_for(files, directories_, staging_, directory);
   if (!staging.ok()) return staging.status();
-  const std::string name = staging_.next_name();
-  FGSYNC_RETURN_IF_ERROR(files.make_symlink(**staging, name, entry.symlink_target));
-  Status made = storage::apply_symlink_metadata(files, **staging, name, metadata_of(entry));
-  if (made.ok()) made = files.rename(**staging, name, *directory, entry.name);
-  if (!made.ok()) {
-    mark("plan_symlink_failed");
-    (void)files.unlink(**staging, name);
+  auto link = storage::StagedFile::create_symlink(files, *staging, staging_.next_name(),
+                                                  entry.symlink_target, metadata_of(entry));
+  Status made = link.ok() ? Status() : link.status();
+  if (made.ok() && is_marker(entry)) {
+    committer_.hold({std::make_shared<IncomingFile>(entry, true), std::move(*link), {}});
+  } else if (made.ok()) {
+    made = (*link)->publish(*directory, entry.name);
   }
+  if (!made.ok()) mark("plan_symlink_failed");
   return made;
 }
 
@@ -195,28 +268,63 @@ Result<wire::PlanAction> Planner::decide_file(const wire::ManifestEntry& entry) 
   }
   Result<io::FileStatus> present = present_status(entry);
   if (!present.ok() && !is_missing(present)) return present.status();
-  const wire::PlanAction wanted =
-      session_.parameters.dry_run ? wire::PlanAction::kMade : wire::PlanAction::kSend;
-  if (!present.ok()) return wanted;
-  if (present->type == io::FileType::kDirectory) {
+  if (present.ok() && present->type == io::FileType::kDirectory) {
+    Result<bool> cleared = clear_directory(entry);
+    if (!cleared.ok()) return cleared.status();
+    if (*cleared) present = Status(ErrorCode::kNotFound, "it has made way");
+  }
+  if (present.ok() && present->type == io::FileType::kDirectory) {
     mark("plan_file_obstructed");
     return Status(ErrorCode::kIoError, "replacing it: a directory stands where the file must go");
   }
   const storage::Metadata metadata = metadata_of(entry);
-  const bool same = present->type == io::FileType::kRegular && present->size == entry.size &&
-                    present->mtime == metadata.mtime;
-  if (!same) return wanted;
+  const bool same = present.ok() && present->type == io::FileType::kRegular &&
+                    present->size == entry.size && present->mtime == metadata.mtime;
+  if (!same) {
+    FGSYNC_RETURN_IF_ERROR(begin_change());
+    // One with other names stays.
+    const bool goes =
+        present.ok() && present->type == io::FileType::kRegular && present->links == 1;
+    replaced_ = goes ? std::optional(present->size) : std::nullopt;
+    return session_.parameters.dry_run ? wire::PlanAction::kMade : wire::PlanAction::kSend;
+  }
   if (!session_.parameters.dry_run) {
-    auto directory = directories_.open(entry.parent);
-    if (!directory.ok()) return directory.status();
-    Result<bool> updated =
-        storage::update_metadata_at(session_.files(), **directory, entry.name, *present, metadata,
-                                    /*with_mtime=*/false);
-    if (!updated.ok()) return updated.status();
+    FGSYNC_RETURN_IF_ERROR(update_file(entry, *present));
   }
   ++files_unchanged_;
   bytes_unchanged_ += entry.size;
   return wire::PlanAction::kUnchanged;
+}
+
+Status Planner::update_file(const wire::ManifestEntry& entry, const io::FileStatus& present) {
+  io::FileSystem& files = session_.files();
+  const storage::Metadata metadata = metadata_of(entry);
+  auto directory = directories_.open(entry.parent);
+  if (!directory.ok()) return directory.status();
+  const bool moves_owner =
+      files.may_set_owner() && (present.uid != metadata.uid || present.gid != metadata.gid);
+  // The old tree has it too, and must not be touched.
+  if (tree_switch_ != nullptr && (moves_owner || present.mode != metadata.mode)) {
+    mark("plan_own_copy");
+    auto staging = staging_of(entry.parent);
+    if (!staging.ok()) return staging.status();
+    const bool durable = session_.parameters.durability != Durability::kNone;
+    return storage::copy_file(
+        files, **directory, **directory, entry.name, metadata,
+        {**staging, staging_.next_name(), durable, session_.parameters.read_back});
+  }
+  return storage::update_metadata_at(files, **directory, entry.name, present, metadata,
+                                     /*with_mtime=*/false)
+      .status();
+}
+
+// Of a directory where none must be: whether it has gone.
+Result<bool> Planner::clear_directory(const wire::ManifestEntry& entry) {
+  if (tree_switch_ == nullptr) return false;
+  auto directory = directories_.open(entry.parent);
+  if (!directory.ok()) return directory.status();
+  return tree_switch_->makes_way(directories_.path_of(entry.parent, entry.name), **directory,
+                                 entry.name);
 }
 
 Result<io::FileStatus> Planner::present_status(const wire::ManifestEntry& entry) {
@@ -236,11 +344,16 @@ std::vector<storage::DirectoryReference> Planner::mount_directories() {
   return directories;
 }
 
-void Planner::finish_directories() {
+void Planner::finish_directories(const std::function<void()>& before_root) {
   // Entries come parents first, so the deepest are last: a mode that forbids entering comes after
   // all below it.
+  bool root_is_due = true;
   for (auto pending = pending_.rbegin(); pending != pending_.rend(); ++pending) {
     session_.add_progress();
+    if (pending->id == 0) {
+      before_root();
+      root_is_due = false;
+    }
     auto directory = directories_.open(pending->id);
     Status applied = directory.ok()
                          ? storage::apply_metadata(session_.files(), **directory, pending->metadata)
@@ -252,6 +365,7 @@ void Planner::finish_directories() {
                             applied);
     }
   }
+  if (root_is_due) before_root();
   pending_.clear();
 }
 

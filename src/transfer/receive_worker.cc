@@ -5,45 +5,68 @@
 
 #include "base/limits.h"
 #include "base/mark.h"
+#include "storage/direct_io.h"
 #include "transfer/planner.h"
 #include "transfer/staging_place.h"
 
 namespace fgsync::transfer {
 namespace {
 
-std::uint64_t round_up(std::uint64_t value, std::uint64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
-
 Status protocol_error(const char* what) { return Status(ErrorCode::kProtocolError, what); }
 
 }  // namespace
 
-io::Task<void> ReceiveWorker::run_stream(std::size_t index) {
-  DataStream& data = session_.streams[index];
-  io::TaskGroup writing;
-  co_await receive_frames(&data, &writing);
-  co_await writing.join(*data.io);
+ReceiveWorker::ReceiveWorker(Session& session, storage::DirectoryTree& directories,
+                             storage::StagingArea& staging, IncomingTable& incoming,
+                             ChunkJournal& journal, Committer& committer, StreamRecovery& recovery)
+    : session_(session),
+      directories_(directories),
+      staging_(staging),
+      incoming_(incoming),
+      journal_(journal),
+      committer_(committer) {
+  for (std::size_t i = 0; i < session.streams.size(); ++i) {
+    streams_.emplace_back(session, i, recovery);
+  }
 }
 
-io::Task<void> ReceiveWorker::receive_frames(DataStream* data, io::TaskGroup* writing) {
+std::vector<std::uint64_t> ReceiveWorker::frames() const {
+  std::vector<std::uint64_t> frames;
+  for (const IncomingStream& stream : streams_) frames.push_back(stream.frames());
+  return frames;
+}
+
+Status ReceiveWorker::on_stream_ended(const wire::StreamEnded& ended) {
+  if (ended.stream >= streams_.size()) return protocol_error("the end of a stream that is none");
+  return streams_[ended.stream].on_ended(ended);
+}
+
+io::Task<void> ReceiveWorker::run_stream(std::size_t index) {
+  IncomingStream& stream = streams_[index];
+  io::TaskGroup writing;
+  co_await receive_frames(&stream, &writing);
+  co_await writing.join(stream.io());
+}
+
+io::Task<void> ReceiveWorker::receive_frames(IncomingStream* stream, io::TaskGroup* writing) {
+  io::Io& io = stream->io();
   while (true) {
-    co_await finishing_.wait_open(*data->io);
-    Result<transport::ReceivedFrame> frame = co_await data->stream->receive();
-    if (!frame.ok()) {
-      session_.stream_lost(frame.status().with_context(session_.peer()));
-      co_return;
-    }
+    co_await finishing_.wait_open(io);
+    Result<transport::ReceivedFrame> frame = co_await stream->receive();
+    if (!frame.ok()) co_return;
     Result<wire::FrameHeader> header = wire::decode_frame_header(frame->header);
     if (!header.ok()) {
       session_.fail(header.status().with_context(session_.peer()));
       co_return;
     }
-    if (header->type == wire::FrameType::kStreamEnd) co_return;
+    if (header->type == wire::FrameType::kStreamEnd) {
+      stream->finish();
+      co_return;
+    }
     if (header->type == wire::FrameType::kChunk) {
-      writing->spawn(*data->io, take_chunk(data->io, *header, std::move(frame->payload)));
+      writing->spawn(io, take_chunk(&io, *header, std::move(frame->payload)));
     } else {
-      writing->spawn(*data->io, take_pack(data->io, *header, std::move(frame->payload)));
+      writing->spawn(io, take_pack(&io, *header, std::move(frame->payload)));
     }
   }
 }
@@ -59,6 +82,7 @@ io::Task<void> ReceiveWorker::take_chunk(io::Io* io, wire::FrameHeader header, B
     mark("receive_late_chunk_dropped");
     co_return;
   }
+  const std::size_t length = payload.size() - wire::kChunkTrailerBytes;
   Status written = co_await write_chunk(io, file.get(), &header, &payload);
   payload.release();
   if (!written.ok()) {
@@ -69,8 +93,17 @@ io::Task<void> ReceiveWorker::take_chunk(io::Io* io, wire::FrameHeader header, B
     std::lock_guard lock(file->mutex);
     --file->chunks_left;
   }
+  journal_.written(file, header.offset / session_.parameters.chunk_bytes, length);
+  if (journal_.wants_commit()) co_await io::run_blocking(*io, [this] { commit_journal(); });
   Status finished = co_await finish_if_complete(io, file);
   if (!finished.ok()) session_.fail(finished);
+}
+
+void ReceiveWorker::commit_journal() {
+  for (auto& [file, status] : journal_.commit(staging_)) {
+    mark("journal_data_sync_failed");
+    give_up(*file, status);
+  }
 }
 
 Result<std::shared_ptr<IncomingFile>> ReceiveWorker::claim_chunk(const wire::FrameHeader& header,
@@ -116,19 +149,15 @@ Result<wire::Checksum> ReceiveWorker::verify_chunk(const wire::FrameHeader& head
 io::Task<Status> ReceiveWorker::write_chunk(io::Io* io, IncomingFile* file,
                                             const wire::FrameHeader* header, Buffer* payload) {
   const std::size_t length = payload->size() - wire::kChunkTrailerBytes;
+  Result<wire::Checksum> checksum = verify_chunk(*header, payload->bytes());
+  if (!checksum.ok()) co_return checksum.status();
+  const std::uint64_t index = header->offset / session_.parameters.chunk_bytes;
+  std::shared_ptr<storage::StagedFile> staged = note_checksum(*file, index, *checksum);
   Status status;
-  std::shared_ptr<storage::StagedFile> staged;
-  co_await io::run_blocking(*io, [&] {
-    Result<wire::Checksum> checksum = verify_chunk(*header, payload->bytes());
-    status = checksum.ok() ? open_staged(*file) : checksum.status();
-    if (!status.ok()) return;
-    {
-      std::lock_guard lock(file->mutex);
-      if (file->failed) return;
-      file->checksums[header->offset / session_.parameters.chunk_bytes] = *checksum;
-      staged = file->staged;
-    }
-  });
+  if (!staged) {
+    co_await io::run_blocking(*io, [&] { status = open_staged(*file); });
+    staged = note_checksum(*file, index, *checksum);
+  }
   // `staged` is null if another chunk's failure has given the file up meanwhile.
   if (status.ok() && staged) {
     io::Task<Status> writing = staged->direct_alignment() != 0
@@ -150,7 +179,7 @@ io::Task<Status> ReceiveWorker::write_through_cache(io::Io* io, IncomingFile* fi
                                                     std::span<const std::byte> bytes) {
   const io::AsyncMutex::Guard turn = co_await file->writing.lock(*io);
   Status status;
-  co_await io::run_blocking(*io, [&] {
+  co_await io::run_job(*io, staged->may_block(), [&] {
     transport::StageTimer writing(session_.meter(), Stage::kWrite, bytes.size());
     status = staged->write(bytes, offset);
   });
@@ -161,17 +190,27 @@ io::Task<Status> ReceiveWorker::write_through_cache(io::Io* io, IncomingFile* fi
 io::Task<Status> ReceiveWorker::write_past_cache(io::Io* io, storage::StagedFile* staged,
                                                  std::uint64_t offset, Buffer* payload) {
   const std::size_t length = payload->size() - wire::kChunkTrailerBytes;
-  const std::size_t padded = round_up(length, staged->direct_alignment());
+  const std::size_t padded = storage::round_up(length, staged->direct_alignment());
   std::memset(payload->data() + length, 0, padded - length);
   transport::StageTimer writing(session_.meter(), Stage::kWrite, length);
-  Status status =
-      co_await io::write_direct(*io, staged->handle(), payload->whole().first(padded), offset);
+  const auto blocks = payload->whole().first(padded);
+  Status status = co_await io::write_direct(*io, staged->handle(), blocks, offset);
   co_return status;
+}
+
+std::shared_ptr<storage::StagedFile> ReceiveWorker::note_checksum(IncomingFile& file,
+                                                                  std::uint64_t index,
+                                                                  const wire::Checksum& checksum) {
+  std::lock_guard lock(file.mutex);
+  if (file.failed) return nullptr;
+  file.checksums[index] = checksum;
+  return file.staged;
 }
 
 Status ReceiveWorker::open_staged(IncomingFile& file) {
   std::lock_guard lock(file.mutex);
   if (file.staged || file.failed) return Status();
+  file.room.written();
   StagingPlace place;
   auto staged = stage(file.entry, session_.parameters.direct_io, place);
   if (!staged.ok()) return staged.status();
@@ -201,7 +240,12 @@ io::Task<Status> ReceiveWorker::on_file_end(io::Io* io, wire::FileEnd end) {
   {
     std::lock_guard lock(file->mutex);
     if (file->failed) co_return Status();
-    if (file->end) co_return protocol_error("the end of a file that has ended before");
+    // A chunk that had to be sent again may not be to be had any more.
+    const bool withdraws = file->end && !end.complete && !file->finishing;
+    if (file->end && !withdraws) {
+      co_return protocol_error("the end of a file that has ended before");
+    }
+    if (withdraws) mark("receive_withdrawn_after_its_end");
     if (file->entry.size <= session_.parameters.packed_file_bytes_max()) {
       co_return protocol_error("the end of a file that travels in a pack");
     }
@@ -209,6 +253,7 @@ io::Task<Status> ReceiveWorker::on_file_end(io::Io* io, wire::FileEnd end) {
     file->failed = !end.complete;
     if (!end.complete) {
       withdrawn = std::move(file->staged);
+      if (withdrawn) journal_.settled(*file, *withdrawn);
       file->forget();
     }
   }
@@ -226,10 +271,12 @@ io::Task<Status> ReceiveWorker::finish_if_complete(io::Io* io, std::shared_ptr<I
   bool complete = false;
   {
     std::lock_guard lock(file->mutex);
-    complete = file->end && file->staged && file->chunks_left == 0 && !file->failed;
+    complete =
+        file->end && file->staged && file->chunks_left == 0 && !file->failed && !file->finishing;
+    file->finishing |= complete;
   }
-  // Whoever takes it out of the table finishes it.
-  if (!complete || !incoming_.take(file->entry.id)) co_return Status();
+  if (!complete) co_return Status();
+  (void)incoming_.take(file->entry.id);
   Status finished;
   finishing_.add(1);
   co_await io::run_blocking(*io, [&] { finished = finish_file(file); });
@@ -249,13 +296,18 @@ Status ReceiveWorker::finish_file(const std::shared_ptr<IncomingFile>& file) {
     std::lock_guard lock(file->mutex);
     staged = std::move(file->staged);
   }
-  Status finished = staged->finish(metadata_of(file->entry));
+  StagedEntry entry{file, std::move(staged), digest};
+  Status finished = entry.staged->finish(metadata_of(file->entry));
+  if (finished.ok()) finished = committer_.seal(entry);
+  journal_.settled(*file, *entry.staged);
   if (!finished.ok()) {
-    mark("receive_metadata_failed");
+    mark("receive_file_unfinished");
     committer_.fail(*file, finished);
     return Status();
   }
-  committer_.add_one({file, std::move(staged), digest});
+  std::vector<StagedEntry> one;
+  one.push_back(std::move(entry));
+  committer_.add(std::move(one));
   return Status();
 }
 
@@ -266,8 +318,10 @@ void ReceiveWorker::give_up(IncomingFile& file, const Status& status) {
   }
   {
     std::lock_guard lock(file.mutex);
-    if (std::exchange(file.failed, true)) return;
+    // One that is being finished meets the same trouble there.
+    if (file.finishing || std::exchange(file.failed, true)) return;
     mark("receive_file_given_up");
+    if (file.staged) journal_.settled(file, *file.staged);
     file.forget();
   }
   committer_.fail(file, status);
@@ -327,15 +381,18 @@ Result<StagedEntry> ReceiveWorker::write_packed(const std::shared_ptr<IncomingFi
       return Status(ErrorCode::kChecksumMismatch, "verifying: it differs from its checksum");
     }
   }
+  file->room.written();
   auto created = stage(file->entry, DirectIo::kNever, place);
   if (!created.ok()) return created.status();
   std::shared_ptr<storage::StagedFile> staged = std::move(*created);
   transport::StageTimer writing(session_.meter(), Stage::kWrite, packed.bytes.size());
   FGSYNC_RETURN_IF_ERROR(staged->write(packed.bytes, 0));
   FGSYNC_RETURN_IF_ERROR(staged->finish(metadata_of(file->entry)));
-  staged->close();
+  writing.stop();
+  StagedEntry entry{file, std::move(staged), packed.checksum};
+  FGSYNC_RETURN_IF_ERROR(committer_.seal(entry));
   bytes_written_.fetch_add(packed.bytes.size(), std::memory_order_relaxed);
-  return StagedEntry{file, std::move(staged), packed.checksum};
+  return entry;
 }
 
 }  // namespace fgsync::transfer

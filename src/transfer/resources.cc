@@ -11,8 +11,8 @@ namespace {
 // worker's two, listener and control connection, 12 directories held open, staging and state
 // directories, a file or two in passing.
 constexpr std::size_t kFixedDescriptors = 30;
-// Per stream: its socket, a file for each of its two lanes, and half a worker (two descriptors).
-constexpr std::size_t kDescriptorsPerStream = 4;
+// Per stream: its socket, a file for each of its two lanes, and a worker (two descriptors).
+constexpr std::size_t kDescriptorsPerStream = 5;
 
 }  // namespace
 
@@ -30,14 +30,14 @@ Status too_few_descriptors(std::size_t descriptor_limit) {
 }
 
 std::uint16_t automatic_streams(std::size_t cores) {
-  return std::uint16_t(std::clamp<std::size_t>(2 * cores, 4, 8));
+  return std::uint16_t(std::clamp<std::size_t>(cores, 2, 8));
 }
 
 io::RuntimeOptions runtime_options(IoEngine engine, std::uint16_t streams, std::size_t cores) {
   io::RuntimeOptions options;
   options.engine = engine;
-  options.workers = std::clamp<std::size_t>(std::min<std::size_t>(cores, (streams + 1) / 2), 1,
-                                            limits::kWorkersMax);
+  options.workers =
+      std::clamp<std::size_t>(std::min<std::size_t>(cores, streams), 1, limits::kWorkersMax);
   // A disk wants several requests at a time even where one core could copy from the page cache.
   options.blocking_threads = std::clamp<std::size_t>(2 * cores, 4, limits::kBlockingThreadsMax);
   return options;

@@ -14,9 +14,9 @@ std::uint16_t affordable_streams(std::size_t descriptor_limit);
 // Why a process with so few descriptors does not start a run.
 Status too_few_descriptors(std::size_t descriptor_limit);
 
-// Streams for a run that leaves the choice to us: two for each core, 4 to 8. One stream fills 10
-// Gbit/s on a private link and clouds cap a flow at 5; beyond eight nothing is gained
-// (docs/decisions.md).
+// Streams for a run that leaves the choice to us: one for each core, 2 to 8. One stream fills 10
+// Gbit/s on a private link and clouds cap a flow at 5; beyond eight, or with more than cores,
+// nothing is gained (docs/decisions.md).
 std::uint16_t automatic_streams(std::size_t cores);
 
 // Workers and blocking threads for that many streams.

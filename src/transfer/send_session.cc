@@ -4,6 +4,21 @@
 #include "base/mark.h"
 
 namespace fgsync::transfer {
+namespace {
+
+storage::SourceIdentity identity_of(const OutgoingEntry& outgoing) {
+  const wire::ManifestEntry& entry = outgoing.entry;
+  storage::SourceIdentity identity{.size = entry.size,
+                                   .mtime = {entry.mtime_seconds, entry.mtime_nanoseconds},
+                                   .ctime = {},
+                                   .inode = {}};
+  if (outgoing.held.empty()) return identity;
+  identity.ctime = io::FileTime{entry.ctime_seconds, entry.ctime_nanoseconds};
+  identity.inode = entry.inode;
+  return identity;
+}
+
+}  // namespace
 
 SendSession::SendSession(Session& session, const std::vector<ResolvedSource>& sources,
                          wire::TargetAccept accept)
@@ -14,9 +29,13 @@ SendSession::SendSession(Session& session, const std::vector<ResolvedSource>& so
       scheduler_(session.parameters.chunk_bytes, session.parameters.packed_file_bytes_max()),
       limiter_(session.environment(), session.parameters.bandwidth_limit),
       manifest_(session, outgoing_, window_),
-      worker_(session, scheduler_, limiter_) {
+      recovery_(session),
+      worker_(session, scheduler_, limiter_, recovery_) {
+  session.hear_frames(
+      [this](const std::vector<std::uint64_t>& frames) { return worker_.on_frames(frames); });
   session.on_failure([this] {
     scheduler_.close();
+    worker_.stop();
     window_.close();
     limiter_.stop();
   });
@@ -27,25 +46,29 @@ io::Task<void> SendSession::run() {
   io::TaskGroup writing;
   io::TaskGroup talking;
   io::TaskGroup sending;
+  io::TaskGroup recovering;
   writing.spawn(io, write_control(session_));
 
   // Announce, be answered and send, all at the same time.
   talking.spawn(io, announce());
   talking.spawn(io, read_answers());
+  recovering.spawn(io, recovery_.stop_when(scheduler_.drained()));
   for (std::size_t i = 0; i < session_.streams.size(); ++i) {
-    sending.spawn(*session_.streams[i].io, worker_.run_stream(i));
+    sending.spawn(session_.streams[i]->io(), worker_.run_stream(i));
   }
   co_await sending.join(io);
-  // Without streams (a dry run) nobody has waited for the end of the planning yet.
-  if (session_.streams.empty()) (void)co_await scheduler_.next(io);
-  session_.push(wire::DataEnd{});
+  // All that was asked for has arrived, by whatever streams are left.
+  co_await recovering.join(io);
+  session_.push(wire::DataEnd{.failed = session_.errors().failed_count(),
+                              .changed = session_.errors().changed_count()});
   co_await talking.join(io);
 
   // Everything is settled at the receiver (or the session has failed): the digests must agree.
   Status agreed = session_.failed() ? Status() : compare_digests();
   if (!agreed.ok()) session_.fail(agreed);
   if (!session_.failed()) {
-    push_errors_and_notes(session_);
+    push_errors(session_);
+    push_notes(session_);
     session_.push(summary());
     session_.complete();
   }
@@ -74,7 +97,11 @@ io::Task<void> SendSession::read_answers() {
 
 Status SendSession::on_message(wire::Message& message, bool& finished) {
   if (const auto* plan = std::get_if<wire::PlanBatch>(&message)) return on_plan(*plan);
+  if (auto* held = std::get_if<wire::HeldChunks>(&message)) return on_held(*held);
   if (const auto* settled = std::get_if<wire::SettledBatch>(&message)) return on_settled(*settled);
+  if (const auto* ended = std::get_if<wire::StreamEnded>(&message)) {
+    return worker_.on_stream_ended(*ended);
+  }
   if (auto* errors = std::get_if<wire::ErrorBatch>(&message)) {
     for (ErrorEntry& error : errors->errors) session_.add_peer_error(std::move(error));
     return Status();
@@ -94,6 +121,27 @@ Status SendSession::on_message(wire::Message& message, bool& finished) {
   return Status(ErrorCode::kProtocolError, "a message that a receiver does not send");
 }
 
+Status SendSession::on_held(wire::HeldChunks& held) {
+  // A peer does not decide how much memory its claims take.
+  held_chunks_ += held.checksums.size();
+  bool accepted = held_chunks_ <= limits::kFileChunksMax;
+  const bool known = outgoing_.with(held.entry, [&](OutgoingEntry& outgoing) {
+    const std::uint64_t size = outgoing.entry.size;
+    const std::uint64_t chunk_bytes = session_.parameters.chunk_bytes;
+    const std::uint64_t first_free =
+        outgoing.held.empty()
+            ? 0
+            : outgoing.held.back().first_chunk + outgoing.held.back().checksums.size();
+    accepted &= outgoing.entry.type == wire::EntryType::kRegular && !outgoing.file &&
+                size > session_.parameters.packed_file_bytes_max() &&
+                held.first_chunk >= first_free &&
+                held.first_chunk + held.checksums.size() <= (size + chunk_bytes - 1) / chunk_bytes;
+    if (accepted) outgoing.held.push_back(std::move(held));
+  });
+  if (known && accepted) return Status();
+  return Status(ErrorCode::kProtocolError, "says that it has chunks that there are not");
+}
+
 Status SendSession::on_plan(const wire::PlanBatch& plan) {
   std::vector<std::shared_ptr<OutgoingFile>> wanted;
   for (const wire::PlanDecision& decision : plan.decisions) {
@@ -105,24 +153,24 @@ Status SendSession::on_plan(const wire::PlanBatch& plan) {
                      !session_.parameters.dry_run;
         if (!is_regular) return;
         outgoing.file = std::make_shared<OutgoingFile>(
-            decision.id, *outgoing.tree, outgoing.directory, outgoing.name,
-            storage::SourceIdentity{
-                outgoing.entry.size,
-                {outgoing.entry.mtime_seconds, outgoing.entry.mtime_nanoseconds}},
-            session_.parameters.chunk_bytes);
+            decision.id, *outgoing.tree, outgoing.directory, outgoing.name, identity_of(outgoing),
+            session_.parameters.chunk_bytes, outgoing.held);
+        outgoing.held = {};
         wanted.push_back(outgoing.file);
       });
       if (!known || !is_regular) {
         return Status(ErrorCode::kProtocolError, "asked for something that was not offered");
       }
-      bytes_wanted_.fetch_add(wanted.back()->size(), std::memory_order_relaxed);
+      const std::uint64_t held = wanted.back()->held_bytes();
+      bytes_wanted_.fetch_add(wanted.back()->size() - held, std::memory_order_relaxed);
+      bytes_held_.fetch_add(held, std::memory_order_relaxed);
       continue;
     }
     std::optional<OutgoingEntry> outgoing = outgoing_.take(decision.id);
     if (!outgoing || outgoing->file) {
       return Status(ErrorCode::kProtocolError, "a decision about an unknown entry");
     }
-    window_.remove(1);
+    if (outgoing->in_window) window_.remove(1);
     const bool regular = outgoing->entry.type == wire::EntryType::kRegular;
     if (regular) files_settled_.fetch_add(1, std::memory_order_relaxed);
     if (decision.action == wire::PlanAction::kFailed) continue;
@@ -139,7 +187,7 @@ Status SendSession::on_plan(const wire::PlanBatch& plan) {
     if (decision.action == wire::PlanAction::kMade) session_.announce_path(path, outgoing->entry);
   }
   scheduler_.add(std::move(wanted));
-  session_.add_progress();
+  session_.add_progress(plan.decisions.size());
   finish_planning_if_complete();
   return Status();
 }
@@ -150,7 +198,7 @@ Status SendSession::on_settled(const wire::SettledBatch& settled) {
     if (!outgoing || !outgoing->file) {
       return Status(ErrorCode::kProtocolError, "settled something that was not being sent");
     }
-    window_.remove(1);
+    if (outgoing->in_window) window_.remove(1);
     files_settled_.fetch_add(1, std::memory_order_relaxed);
     if (!entry.replicated) {
       mark("send_given_up_by_receiver");
@@ -167,11 +215,12 @@ Status SendSession::on_settled(const wire::SettledBatch& settled) {
     }
     files_sent_.fetch_add(1, std::memory_order_relaxed);
     bytes_replicated_.fetch_add(outgoing->entry.size, std::memory_order_relaxed);
+    bytes_resumed_.fetch_add(outgoing->file->held_bytes(), std::memory_order_relaxed);
     const std::string path = outgoing->target_path();
     digest_.add(wire::describe(outgoing->entry, path, *digest));
     session_.announce_path(path, outgoing->entry);
   }
-  session_.add_progress();
+  session_.add_progress(settled.entries.size());
   return Status();
 }
 
@@ -210,9 +259,10 @@ FileFigures SendSession::files() const {
 ByteFigures SendSession::bytes() const {
   ByteFigures figures;
   figures.total = manifest_.bytes();
-  figures.sent = bytes_replicated_.load();
+  figures.sent = bytes_replicated_.load() - bytes_resumed_.load();
+  figures.resumed = bytes_resumed_.load();
   figures.unchanged = bytes_unchanged_.load();
-  for (const DataStream& data : session_.streams) figures.wire += data.stream->wire_bytes();
+  for (const auto& stream : session_.streams) figures.wire += stream->wire_bytes();
   return figures;
 }
 

@@ -7,6 +7,7 @@
 #include "transfer/manifest_sender.h"
 #include "transfer/send_worker.h"
 #include "transfer/session.h"
+#include "transfer/stream_recovery.h"
 #include "wire/checksum.h"
 
 namespace fgsync::transfer {
@@ -27,6 +28,7 @@ class SendSession {
   // After run().
   FileFigures files() const;
   ByteFigures bytes() const;
+  std::uint64_t held_bytes() const { return bytes_held_.load(std::memory_order_relaxed); }
   wire::Checksum digest() const { return digest_.value(); }
   // What the receiver reported.
   const wire::Summary& receiver_summary() const { return receiver_summary_; }
@@ -34,6 +36,7 @@ class SendSession {
  private:
   io::Task<void> announce();
   io::Task<void> read_answers();
+  Status on_held(wire::HeldChunks& held);
   Status on_plan(const wire::PlanBatch& plan);
   Status on_settled(const wire::SettledBatch& settled);
   Status on_message(wire::Message& message, bool& finished);
@@ -49,6 +52,7 @@ class SendSession {
   ChunkScheduler scheduler_;
   RateLimiter limiter_;
   ManifestSender manifest_;
+  StreamRecovery recovery_;
   SendWorker worker_;
   wire::TreeDigest digest_;
   wire::Summary receiver_summary_;
@@ -61,7 +65,10 @@ class SendSession {
   std::atomic<std::uint64_t> files_settled_{0};
   std::atomic<std::uint64_t> files_unchanged_{0};
   std::atomic<std::uint64_t> bytes_wanted_{0};
+  std::atomic<std::uint64_t> bytes_held_{0};
   std::atomic<std::uint64_t> bytes_replicated_{0};
+  std::atomic<std::uint64_t> bytes_resumed_{0};  // of these, what the receiver had
+  std::uint64_t held_chunks_ = 0;                // that the receiver has named
   std::atomic<std::uint64_t> bytes_unchanged_{0};
 };
 

@@ -17,6 +17,18 @@ constexpr std::size_t kErrorsPerBatch =
 static_assert(kErrorsPerBatch * (2 * limits::kErrorTextBytesMax + 64) <
               limits::kControlMessageBytesMax);
 
+bool is_of_a_kind_that_repeats(const wire::Message& message) {
+  return std::holds_alternative<wire::ManifestBatch>(message) ||
+         std::holds_alternative<wire::PlanBatch>(message) ||
+         std::holds_alternative<wire::HeldChunks>(message) ||
+         std::holds_alternative<wire::FileEnd>(message) ||
+         std::holds_alternative<wire::SettledBatch>(message) ||
+         std::holds_alternative<wire::DifferenceBatch>(message) ||
+         std::holds_alternative<wire::ErrorBatch>(message) ||
+         std::holds_alternative<wire::NoteBatch>(message) ||
+         std::holds_alternative<wire::StreamEnded>(message);
+}
+
 }  // namespace
 
 std::uint64_t SessionParameters::packed_file_bytes_max() const {
@@ -71,9 +83,10 @@ void Session::fail(const Status& status) {
     status_ = reason;
     failed_.store(true, std::memory_order_release);
   }
+  if (tells_errors_) push_errors(*this);
   if (!peer_aborted_.load()) push(wire::Abort{ErrorEntry{"", reason.code(), reason.message()}});
   outbox_.close();
-  for (const DataStream& data : streams) data.stream->shutdown();
+  for (const auto& stream : streams) stream->shutdown();
   for (const auto& wake : wakes_) wake();
 }
 
@@ -89,6 +102,11 @@ bool Session::path_failed(const std::string& path, const Status& status) {
   fail(Status(read_only ? ErrorCode::kUnusable : status.code(), path + ": " + status.message(),
               status.system_errno()));
   return false;
+}
+
+void Session::tell(const std::string& note) {
+  errors_.note(note);
+  push(wire::NoteBatch{{note}});
 }
 
 Status Session::status() const {
@@ -109,11 +127,35 @@ std::vector<std::string> Session::take_paths() {
   return std::exchange(paths_, {});
 }
 
+void Session::announce_difference(Difference difference) {
+  if (!wants_paths_) return;
+  std::lock_guard lock(mutex_);
+  differences_.push_back(std::move(difference));
+}
+
+std::vector<Difference> Session::take_differences() {
+  std::lock_guard lock(mutex_);
+  return std::exchange(differences_, {});
+}
+
+wire::Heartbeat Session::heartbeat() const {
+  wire::Heartbeat heartbeat{progress(), {}};
+  if (tell_frames_) heartbeat.frames = tell_frames_();
+  return heartbeat;
+}
+
+Status Session::take_heartbeat(const wire::Heartbeat& heartbeat) {
+  set_peer_progress(heartbeat.progress);
+  if (hear_frames_) return hear_frames_(heartbeat.frames);
+  if (heartbeat.frames.empty()) return Status();
+  return Status(ErrorCode::kProtocolError, "a count of frames that were not sent");
+}
+
 SideFigures Session::figures() {
   SideFigures figures;
   for (std::size_t i = 0; i < kStageCount; ++i) figures.stages[i] = meter_.figures(Stage(i));
   figures.cpu_seconds = environment().cpu_seconds();
-  figures.cores = std::uint32_t(io::usable_cores());
+  figures.cores = std::uint32_t(environment().usable_cores());
   figures.peak_memory_bytes = environment().peak_memory_bytes();
   return figures;
 }
@@ -155,9 +197,13 @@ io::Task<Result<wire::Message>> receive_message(Session& session) {
       co_return session.status();
     }
     if (const auto* heartbeat = std::get_if<wire::Heartbeat>(&*message)) {
-      session.set_peer_progress(heartbeat->progress);
-      continue;
+      Status taken = session.take_heartbeat(*heartbeat);
+      if (taken.ok()) continue;
+      session.fail(taken.with_context(session.peer()));
+      co_return session.status();
     }
+    // No peer can say anything else as often as it likes without anything getting done.
+    if (!is_of_a_kind_that_repeats(*message)) session.add_step();
     if (const auto* abort = std::get_if<wire::Abort>(&*message)) {
       mark("session_aborted_by_peer");
       session.peer_aborted_.store(true);
@@ -180,13 +226,16 @@ io::Task<void> linger(Session& session) {
   }
 }
 
-void push_errors_and_notes(Session& session) {
+void push_errors(Session& session) {
   const std::vector<ErrorEntry> errors = session.errors().errors();
   for (std::size_t start = 0; start < errors.size(); start += kErrorsPerBatch) {
     const std::size_t end = std::min(errors.size(), start + kErrorsPerBatch);
     session.push(wire::ErrorBatch{
         {errors.begin() + std::ptrdiff_t(start), errors.begin() + std::ptrdiff_t(end)}});
   }
+}
+
+void push_notes(Session& session) {
   std::vector<std::string> notes = session.errors().notes();
   if (!notes.empty()) session.push(wire::NoteBatch{std::move(notes)});
 }

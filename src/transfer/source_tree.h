@@ -15,7 +15,7 @@ struct SourceTree {
   std::string prefix;   // path at the target of that directory: empty for the target's root itself
   // The manifest's number of that directory: 0 when it stands for the target's root.
   std::uint64_t root_entry = 0;
-  std::unique_ptr<storage::DirectoryTree> directories;
+  std::shared_ptr<storage::DirectoryTree> directories;
 
   // What people call an entry of a directory of this tree, on the source's side.
   std::string display_path(std::uint64_t directory, const std::string& name) const {

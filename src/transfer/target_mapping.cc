@@ -1,7 +1,9 @@
 #include "transfer/target_mapping.h"
 
+#include <cerrno>
 #include <set>
 
+#include "base/mark.h"
 #include "transfer/source_mapping.h"
 
 namespace fgsync::transfer {
@@ -25,6 +27,8 @@ std::string trimmed(std::string path) {
 struct Landing {
   std::vector<std::string>
       directories;  // to be there or to be made, in this order; the last one is the root
+  // The root is only the parent of what TARGET names: it is not made unasked.
+  bool root_is_parent = false;
   bool replica_of_contents = false;
   std::vector<std::string> names;
 };
@@ -73,7 +77,8 @@ Result<Landing> choose_landing(io::FileSystem& files, const std::string& target,
     landing.names = {source.base_name};
     return landing;
   }
-  landing.directories = {path.find('/') == std::string::npos ? "." : parent_of(path)};
+  landing.directories = {parent_of(path)};
+  landing.root_is_parent = true;
   landing.names = {last_component(path)};
   if (!wire::is_valid_name(landing.names.front())) {
     return Status(ErrorCode::kUnusable, target + ": refused: no file can have this name here");
@@ -81,26 +86,40 @@ Result<Landing> choose_landing(io::FileSystem& files, const std::string& target,
   return landing;
 }
 
+Status parent_is_missing(const std::string& path) {
+  return Status(ErrorCode::kUnusable,
+                path +
+                    ": making the target: its parent is missing (No such file or directory); "
+                    "--mkpath makes it");
+}
+
 // Makes a directory that is missing. True if it is there (now), false if it would be made.
 Result<bool> ensure_directory(io::FileSystem& files, const std::string& path, bool make_parents,
-                              bool dry_run) {
+                              bool stays_missing) {
   Result<io::FileStatus> status = files.stat_path(path, /*follow=*/true);
   if (status.ok()) {
     if (status->type == io::FileType::kDirectory) return true;
     return Status(ErrorCode::kUnusable, path + ": opening the target: Not a directory");
   }
   if (status.status().code() != ErrorCode::kNotFound) return unusable(path, status.status());
-  const std::string parent = path.find('/') == std::string::npos ? "." : parent_of(path);
+  const std::string parent = parent_of(path);
   Result<io::FileStatus> parent_status = files.stat_path(parent, /*follow=*/true);
   if (!parent_status.ok()) {
-    if (!make_parents || parent_status.status().code() != ErrorCode::kNotFound) {
-      return unusable(path, parent_status.status().with_context("making the target directory"));
+    if (parent_status.status().code() != ErrorCode::kNotFound) {
+      return unusable(path, parent_status.status().with_context("making the target"));
     }
-    Result<bool> made = ensure_directory(files, parent, make_parents, dry_run);
+    if (!make_parents) return parent_is_missing(path);
+    Result<bool> made = ensure_directory(files, parent, make_parents, stays_missing);
     if (!made.ok()) return made;
   }
-  if (dry_run) return false;
+  if (stays_missing) return false;
   Status made = files.make_directory_path(path, 0777);
+  if (made.system_errno() == EEXIST) {
+    // Another run to this target has made it a moment ago; else it is what stood there before.
+    mark("target_made_by_another");
+    Result<bool> there = is_directory(files, path);
+    if (there.ok() && *there) return true;
+  }
   if (!made.ok()) return unusable(path, made);
   return true;
 }
@@ -142,7 +161,7 @@ Result<std::string> nearest_directory(io::FileSystem& files, std::string path) {
     Result<bool> there = is_directory(files, path);
     if (!there.ok()) return there.status();
     if (*there) return files.resolve_path(path);
-    path = path.find('/') == std::string::npos ? "." : parent_of(path);
+    path = parent_of(path);
   }
 }
 
@@ -176,9 +195,13 @@ Status check_file(io::Environment& environment, const std::string& root, const s
 
 }  // namespace
 
+bool lands_as_tree(const std::vector<wire::SourceDescription>& sources) {
+  return sources.size() > 1 || sources.front().is_directory;
+}
+
 Result<ResolvedTarget> resolve_target(io::Environment& environment, const std::string& target,
                                       const std::vector<wire::SourceDescription>& sources,
-                                      bool make_parents, bool dry_run) {
+                                      bool make_parents, RootMaking making) {
   io::FileSystem& files = environment.files();
   Result<Landing> landing = choose_landing(files, target, sources);
   if (!landing.ok()) return landing.status();
@@ -193,15 +216,26 @@ Result<ResolvedTarget> resolve_target(io::Environment& environment, const std::s
             : check_file(environment, root, name, sources[i]));
   }
 
+  const bool root_may_be_made = make_parents || !landing->root_is_parent;
+  if (!root_may_be_made &&
+      files.stat_path(root, /*follow=*/true).status().code() == ErrorCode::kNotFound) {
+    return parent_is_missing(target);
+  }
   ResolvedTarget resolved;
   for (const std::string& directory : landing->directories) {
     // Below what a dry run has not made there is nothing to look at.
     if (!resolved.exists) break;
-    Result<bool> there = ensure_directory(files, directory, make_parents, dry_run);
+    const bool is_switched = making == RootMaking::kAboveRoot && &directory == &root;
+    Result<bool> there = ensure_directory(files, directory, make_parents,
+                                          is_switched || making == RootMaking::kNone);
+    if (there.ok() && !*there && is_switched) {
+      there = ensure_directory(files, parent_of(directory), make_parents, /*stays_missing=*/false);
+      if (there.ok()) *there = false;
+    }
     if (!there.ok()) return there.status();
     resolved.exists = *there;
   }
-  resolved.root = root;
+  resolved.root = resolved.typed_root = root;
   if (resolved.exists) {
     Result<std::string> absolute = files.resolve_path(resolved.root);
     if (!absolute.ok()) return unusable(resolved.root, absolute.status());

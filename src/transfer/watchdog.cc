@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/limits.h"
 #include "base/mark.h"
 
 namespace fgsync::transfer {
@@ -13,6 +14,8 @@ constexpr std::chrono::milliseconds kHeartbeatInterval{1000};
 constexpr int kLooksAfterFailure = 10;  // one second
 // A flush may take this long before it counts as a stall; a disk that needs more is broken.
 constexpr std::chrono::minutes kFlushPatience{10};
+// What the peer says it does, while nothing is done here.
+constexpr std::chrono::hours kClaimPatience{24};
 
 std::string seconds_text(std::chrono::milliseconds time) {
   std::string text = std::to_string(time.count() / 1000);
@@ -28,9 +31,10 @@ Watchdog::Watchdog(Session& session, std::function<Status()> each_tick,
       each_tick_(std::move(each_tick)),
       patient_(std::move(patient)),
       pause_(session.control_io()),
-      last_advance_(session.environment().now()),
-      last_heartbeat_(last_advance_),
-      flushing_since_(last_advance_) {}
+      own_{0, session.environment().now()},
+      peer_(own_),
+      last_heartbeat_(own_.since),
+      flushing_since_(own_.since) {}
 
 io::Task<void> Watchdog::run() {
   while (true) {
@@ -54,36 +58,52 @@ void Watchdog::look() {
   }
   session_.settle_lost_stream(/*at_once=*/false);
   Status tick = each_tick_();
-  if (!tick.ok()) session_.fail(tick);
+  if (!tick.ok()) {
+    mark("watchdog_starter_gone");
+    session_.fail(tick);
+  }
   if (session_.failed()) return;
 
   if (!session_.is_flushing()) {
     flushing_since_ = now;
   } else if (now - flushing_since_ < kFlushPatience) {
-    session_.add_progress();
+    session_.add_step();
   }
   // The peer hears of it by the heartbeat: it must not take the wait for a stall either.
-  if (patient_()) session_.add_progress();
-  const std::uint64_t progress = session_.progress();
+  if (patient_()) session_.add_step();
+  send_heartbeat(now);
+  look_for_a_stall(now);
+}
+
+void Watchdog::send_heartbeat(io::TimePoint now) {
   const std::chrono::milliseconds timeout = session_.parameters.timeout;
   const std::chrono::milliseconds interval =
       timeout.count() > 0 ? std::min(kHeartbeatInterval, timeout / 4) : kHeartbeatInterval;
-  if (now - last_heartbeat_ >= interval) {
-    last_heartbeat_ = now;
-    session_.push(wire::Heartbeat{progress});
-  }
-  const std::uint64_t peer_progress = session_.peer_progress();
-  if (progress != last_progress_ || peer_progress != last_peer_progress_) {
-    last_progress_ = progress;
-    last_peer_progress_ = peer_progress;
-    last_advance_ = now;
-  }
+  if (now - last_heartbeat_ < interval) return;
+  last_heartbeat_ = now;
+  session_.push(session_.heartbeat());
+}
+
+void Watchdog::look_for_a_stall(io::TimePoint now) {
+  own_.update(session_.progress(), now);
+  peer_.update(session_.peer_progress(), now);
+  const std::chrono::milliseconds timeout = session_.parameters.timeout;
+  if (timeout.count() == 0) return;
+  const bool claims_count = now - own_.since < kClaimPatience;
+  const io::TimePoint since = claims_count ? std::max(own_.since, peer_.since) : own_.since;
   // What goes into socket buffers looks like progress for a while; a living peer's heartbeats can't
   // be imitated by them.
-  if (timeout.count() > 0 && (now - last_advance_ >= timeout || session_.silence() >= timeout)) {
+  if (now - since >= timeout || session_.silence() >= timeout) {
+    mark("watchdog_timeout");
     session_.fail(Status(ErrorCode::kTimeout, "timeout: no progress with " + session_.peer() +
                                                   " for " + seconds_text(timeout) + " s"));
   }
+}
+
+void Watchdog::Mark::update(std::uint64_t now_at, io::TimePoint now) {
+  if (now_at < progress || now_at - progress < limits::kProgressBytesMin) return;
+  progress = now_at;
+  since = now;
 }
 
 }  // namespace fgsync::transfer

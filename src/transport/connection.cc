@@ -71,14 +71,20 @@ io::Task<Result<TlsControl>> connect_control(io::Io& io, io::SocketAddress peer,
 io::Task<Result<io::Socket>> connect_data(io::Io& io, io::SocketAddress peer,
                                           std::optional<io::SocketAddress> local,
                                           const SessionSecret& secret, SessionId session,
-                                          std::uint16_t stream, io::TimePoint deadline) {
+                                          std::uint16_t stream, std::uint32_t generation,
+                                          io::TimePoint deadline, ConnectAttempt& attempt) {
+  const Status given_up(ErrorCode::kCancelled, "connecting: not needed any more");
+  if (attempt.is_given_up()) co_return given_up;
   Result<io::Socket> socket = io.environment().network().create(peer, local);
   if (!socket.ok()) co_return connection_failure(socket.status(), false, peer);
   const io::Socket* const connecting = &*socket;
   const io::DeadlineGuard guard(io, deadline, [connecting] { connecting->shutdown(); });
-  const PreambleBytes preamble = data_preamble(session, stream, secret);
+  attempt.watch(connecting);
+  const PreambleBytes preamble = data_preamble(session, stream, generation, secret);
   Status proven = co_await connect_and_introduce(io, *connecting, peer, preamble);
   if (proven.ok()) proven = co_await check_answer(io, *connecting, secret, preamble);
+  attempt.watch(nullptr);
+  if (attempt.is_given_up()) co_return given_up;
   if (guard.expired() || !proven.ok()) {
     co_return connection_failure(proven, guard.expired(), peer);
   }

@@ -9,9 +9,9 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
-#include <vector>
 
 #include "base/limits.h"
 #include "io/io.h"
@@ -34,16 +34,37 @@ io::Task<Result<TlsControl>> connect_control(io::Io& io, io::SocketAddress peer,
                                              PreSharedKey key, SessionId session,
                                              io::TimePoint deadline);
 
-// Initiator: connects data connection number `stream`, on the worker that will use it. `secret`
-// must stay until it returns. Fails as connect_control does.
+// Lets another coroutine of the same worker end an attempt to connect.
+class ConnectAttempt {
+ public:
+  // For good: an attempt that has not begun yet does not begin.
+  void give_up() {
+    given_up_ = true;
+    if (socket_ != nullptr) socket_->shutdown();
+  }
+  bool is_given_up() const { return given_up_; }
+  // For connect_data: what it waits for, nullptr when nothing any more.
+  void watch(const io::Socket* socket) { socket_ = socket; }
+
+ private:
+  const io::Socket* socket_ = nullptr;
+  bool given_up_ = false;
+};
+
+// Initiator: connects stream number `stream`. `generation` counts the connections of one stream,
+// also those that failed: each has a higher one than all before, so that no key is used twice.
+// `secret` and `attempt` must stay until it returns. Fails as connect_control does, and with
+// kCancelled when the attempt was given up.
 io::Task<Result<io::Socket>> connect_data(io::Io& io, io::SocketAddress peer,
                                           std::optional<io::SocketAddress> local,
                                           const SessionSecret& secret, SessionId session,
-                                          std::uint16_t stream, io::TimePoint deadline);
+                                          std::uint16_t stream, std::uint32_t generation,
+                                          io::TimePoint deadline, ConnectAttempt& attempt);
 
-// Acceptor: serves one session's listener on the control worker. Accepts, authenticates each
-// connection beside the others within kHandshakeDeadline, hands out the one control connection and
-// then the data connections; whatever does not prove itself is closed and forgotten.
+// Acceptor: serves one session's listener on the control worker, for as long as the session lives.
+// Accepts, authenticates each connection beside the others within kHandshakeDeadline, hands out the
+// one control connection and then the data connections; whatever does not prove itself is closed
+// and forgotten.
 class SessionListener {
  public:
   SessionListener(io::Io& io, io::Socket listener, PreSharedKey key, SessionId session);
@@ -54,18 +75,25 @@ class SessionListener {
   // The authenticated control connection; kConnectTimeout at the deadline, kCancelled after stop().
   // Once.
   io::Task<Result<TlsControl>> accept_control(io::TimePoint deadline);
-  // All proven data connections below `streams`, each number once, in the order they come.
-  // kConnectTimeout at the deadline, kCancelled after stop(). After accept_control, once.
+  // How many streams were agreed on: connections of others are closed from now on. After
+  // accept_control.
+  void expect_streams(std::uint16_t streams);
+  // The next proven connection of stream number `stream`, which has a higher generation than all
+  // that came before; of several that wait the newest. kConnectTimeout after end_waiting(),
+  // kCancelled after stop(). On any worker, `io`; one call at a time for each stream.
   struct DataConnection {
-    std::uint16_t stream = 0;
+    std::uint32_t generation = 0;
     io::Socket socket;
   };
-  io::Task<Result<std::vector<DataConnection>>> accept_data(std::uint16_t streams,
-                                                            io::TimePoint deadline);
-  // Makes accept_control and accept_data return as after stop(). Any thread.
+  io::Task<Result<DataConnection>> accept_data(io::Io& io, std::uint16_t stream);
+  // What to call with each data connection that proves itself; on the control worker, where it may
+  // be set at any time. Empty: nothing.
+  void on_newer(std::function<void(std::uint16_t stream, std::uint32_t generation)> tell);
+  // No waiting any more: accept_control and accept_data return, now and later, and data connections
+  // that nobody has taken are closed. Any thread.
   void end_waiting();
-  // Closes the listener and whatever is unproven and makes the calls in flight return; must be
-  // awaited, and those must have returned, before the object goes away.
+  // Closes the listener and whatever is not handed out and makes the calls in flight return; must
+  // be awaited, and those must have returned, before the object goes away.
   io::Task<void> stop();
 
  private:

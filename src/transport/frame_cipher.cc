@@ -40,8 +40,12 @@ const unsigned char* bytes_of(const std::byte* bytes) {
 class EvpFrameCipher final : public FrameCipher {
  public:
   EvpFrameCipher(const SessionSecret& secret, std::uint16_t stream, Direction direction,
-                 std::uint64_t bytes_per_key)
-      : secret_(secret), stream_(stream), direction_(direction), bytes_per_key_(bytes_per_key) {}
+                 std::uint32_t generation, std::uint64_t bytes_per_key)
+      : secret_(secret),
+        stream_(stream),
+        direction_(direction),
+        generation_(generation),
+        bytes_per_key_(bytes_per_key) {}
   ~EvpFrameCipher() override { wipe(nonce_base_); }
 
   Status open_context(const char* name) {
@@ -105,7 +109,7 @@ class EvpFrameCipher final : public FrameCipher {
   }
 
   Status load_key() {
-    SessionSecret::FrameKey key = secret_.frame_key(stream_, direction_, generation_);
+    SessionSecret::FrameKey key = secret_.frame_key(stream_, direction_, generation_, key_number_);
     nonce_base_ = key.nonce;
     frame_count_ = 0;
     bytes_under_key_ = 0;
@@ -133,8 +137,8 @@ class EvpFrameCipher final : public FrameCipher {
       purpose_ = purpose;
       FGSYNC_RETURN_IF_ERROR(load_key());
     } else if (bytes_under_key_ >= bytes_per_key_) {
-      ++generation_;
-      FGSYNC_ASSERT(generation_ != 0);  // 2^32 keys of 64 GiB
+      ++key_number_;
+      FGSYNC_ASSERT(key_number_ != 0);  // 2^32 keys of 64 GiB
       FGSYNC_RETURN_IF_ERROR(load_key());
     }
     const auto nonce = next_nonce();
@@ -169,13 +173,14 @@ class EvpFrameCipher final : public FrameCipher {
   const SessionSecret secret_;
   const std::uint16_t stream_;
   const Direction direction_;
+  const std::uint32_t generation_;
   const std::uint64_t bytes_per_key_;
   std::unique_ptr<EVP_CIPHER, FreeCipher> cipher_;
   std::unique_ptr<EVP_CIPHER_CTX, FreeContext> context_;
   std::array<std::byte, 12> nonce_base_{};
   std::uint64_t frame_count_ = 0;
   std::uint64_t bytes_under_key_ = 0;
-  std::uint32_t generation_ = 0;
+  std::uint32_t key_number_ = 0;
   Purpose purpose_ = Purpose::kUnset;
   bool in_frame_ = false;
   bool failed_ = false;
@@ -185,10 +190,12 @@ class EvpFrameCipher final : public FrameCipher {
 
 Result<std::unique_ptr<FrameCipher>> FrameCipher::create(Cipher cipher, const SessionSecret& secret,
                                                          std::uint16_t stream, Direction direction,
+                                                         std::uint32_t generation,
                                                          std::uint64_t bytes_per_key) {
   const char* name = openssl_name(cipher);
   FGSYNC_ASSERT(name);
-  auto result = std::make_unique<EvpFrameCipher>(secret, stream, direction, bytes_per_key);
+  auto result =
+      std::make_unique<EvpFrameCipher>(secret, stream, direction, generation, bytes_per_key);
   FGSYNC_RETURN_IF_ERROR(result->open_context(name));
   return std::unique_ptr<FrameCipher>(std::move(result));
 }

@@ -22,9 +22,11 @@ inline constexpr std::uint64_t kBytesPerKey = std::uint64_t{64} << 30;
 // Not thread-safe: one stream's one direction, on its worker.
 class FrameCipher {
  public:
-  // `cipher` is a real one, not kAuto or kNone. `bytes_per_key` is for tests.
+  // `cipher` is a real one, not kAuto or kNone; `generation` is the connection's among those of its
+  // stream, and never comes twice. `bytes_per_key` is for tests.
   static Result<std::unique_ptr<FrameCipher>> create(Cipher cipher, const SessionSecret& secret,
                                                      std::uint16_t stream, Direction direction,
+                                                     std::uint32_t generation,
                                                      std::uint64_t bytes_per_key = kBytesPerKey);
   virtual ~FrameCipher() = default;
 

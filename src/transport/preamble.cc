@@ -13,24 +13,30 @@ constexpr std::uint16_t kVersion = 1;
 
 constexpr std::size_t kVersionOffset = 8;
 constexpr std::size_t kStreamOffset = 10;
-constexpr std::size_t kZeroOffset = 12;
+constexpr std::size_t kGenerationOffset = 12;
 constexpr std::size_t kSessionOffset = 16;
 
-void put_u16(PreambleBytes& bytes, std::size_t offset, std::uint16_t value) {
-  bytes[offset] = std::byte(value & 0xff);
-  bytes[offset + 1] = std::byte(value >> 8);
+template <typename Number>
+void put(PreambleBytes& bytes, std::size_t offset, Number value) {
+  for (std::size_t i = 0; i < sizeof value; ++i) bytes[offset + i] = std::byte(value >> (8 * i));
 }
 
-std::uint16_t get_u16(const PreambleBytes& bytes, std::size_t offset) {
-  return std::uint16_t(std::to_integer<unsigned>(bytes[offset]) |
-                       std::to_integer<unsigned>(bytes[offset + 1]) << 8);
+template <typename Number>
+Number get(const PreambleBytes& bytes, std::size_t offset) {
+  Number value = 0;
+  for (std::size_t i = 0; i < sizeof value; ++i) {
+    value = Number(value | Number(std::to_integer<Number>(bytes[offset + i]) << (8 * i)));
+  }
+  return value;
 }
 
-PreambleBytes make(std::string_view magic, std::uint16_t stream, const SessionId& session) {
+PreambleBytes make(std::string_view magic, std::uint16_t stream, std::uint32_t generation,
+                   const SessionId& session) {
   PreambleBytes bytes{};
   std::memcpy(bytes.data(), magic.data(), magic.size());
-  put_u16(bytes, kVersionOffset, kVersion);
-  put_u16(bytes, kStreamOffset, stream);
+  put(bytes, kVersionOffset, kVersion);
+  put(bytes, kStreamOffset, stream);
+  put(bytes, kGenerationOffset, generation);
   std::copy(session.begin(), session.end(), bytes.begin() + kSessionOffset);
   return bytes;
 }
@@ -46,11 +52,13 @@ bool is_zero(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-PreambleBytes control_preamble(const SessionId& session) { return make(kControlMagic, 0, session); }
+PreambleBytes control_preamble(const SessionId& session) {
+  return make(kControlMagic, 0, 0, session);
+}
 
 PreambleBytes data_preamble(const SessionId& session, std::uint16_t stream,
-                            const SessionSecret& secret) {
-  PreambleBytes bytes = make(kDataMagic, stream, session);
+                            std::uint32_t generation, const SessionSecret& secret) {
+  PreambleBytes bytes = make(kDataMagic, stream, generation, session);
   const Mac mac = secret.join_mac(covered_by_mac(bytes), Direction::kFromInitiator);
   std::copy(mac.begin(), mac.end(), bytes.begin() + kPreambleMacOffset);
   return bytes;
@@ -60,14 +68,13 @@ std::optional<Preamble> parse_preamble(const PreambleBytes& bytes) {
   Preamble result;
   result.is_control = has_magic(bytes, kControlMagic);
   if (!result.is_control && !has_magic(bytes, kDataMagic)) return std::nullopt;
-  if (get_u16(bytes, kVersionOffset) != kVersion) return std::nullopt;
-  if (!is_zero(std::span(bytes).subspan(kZeroOffset, kSessionOffset - kZeroOffset))) {
-    return std::nullopt;
-  }
-  result.stream = get_u16(bytes, kStreamOffset);
+  if (get<std::uint16_t>(bytes, kVersionOffset) != kVersion) return std::nullopt;
+  result.stream = get<std::uint16_t>(bytes, kStreamOffset);
+  result.generation = get<std::uint32_t>(bytes, kGenerationOffset);
   std::copy_n(bytes.begin() + kSessionOffset, result.session.size(), result.session.begin());
   std::copy_n(bytes.begin() + kPreambleMacOffset, result.mac.size(), result.mac.begin());
-  if (result.is_control && (result.stream != 0 || !is_zero(result.mac))) return std::nullopt;
+  const bool names_a_stream = result.stream != 0 || result.generation != 0 || !is_zero(result.mac);
+  if (result.is_control && names_a_stream) return std::nullopt;
   return result;
 }
 

@@ -1,5 +1,6 @@
 // The first bytes of every connection: 8 bytes of magic ("fgsync-c" control, "fgsync-d" data),
-// version (2, little-endian), stream (2), zero (4), session id (16), MAC (32; zero for control).
+// version (2, little-endian), stream (2), generation (4), session id (16), MAC (32); for control
+// stream, generation and MAC are zero.
 // The MAC covers the 32 bytes before it, and so does the acceptor's answer to a data connection,
 // its own MAC alone.
 #pragma once
@@ -21,7 +22,7 @@ static_assert(kPreambleMacOffset + std::tuple_size_v<Mac> == kPreambleBytes);
 
 PreambleBytes control_preamble(const SessionId& session);
 PreambleBytes data_preamble(const SessionId& session, std::uint16_t stream,
-                            const SessionSecret& secret);
+                            std::uint32_t generation, const SessionSecret& secret);
 
 // What the MACs cover.
 inline std::span<const std::byte> covered_by_mac(const PreambleBytes& bytes) {
@@ -31,6 +32,7 @@ inline std::span<const std::byte> covered_by_mac(const PreambleBytes& bytes) {
 struct Preamble {
   bool is_control = false;
   std::uint16_t stream = 0;
+  std::uint32_t generation = 0;
   SessionId session{};
   Mac mac{};
 };

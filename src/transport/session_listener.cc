@@ -1,6 +1,6 @@
 // The acceptor's half of connection.h.
 #include <array>
-#include <bitset>
+#include <atomic>
 #include <list>
 
 #include "base/assert.h"
@@ -33,8 +33,14 @@ struct Unproven {
 
 }  // namespace
 
-// All of it runs on the control worker.
+// All of it runs on the control worker; the channels alone are used from others.
 struct SessionListener::State {
+  // The connections of one stream.
+  struct Joined {
+    std::optional<std::uint32_t> generation;  // the newest that has proved itself
+    io::Channel<DataConnection> connections;  // at most one: what was not taken is replaced
+  };
+
   State(io::Io& control_io, io::Socket listening, const PreSharedKey& pre_shared_key,
         const SessionId& session_id)
       : io(control_io), listener(std::move(listening)), key(pre_shared_key), session(session_id) {}
@@ -53,13 +59,15 @@ struct SessionListener::State {
   PreSharedKey key;
   const SessionId session;
   bool started = false;
-  bool stopping = false;
+  std::atomic<bool> stopping{false};
+  std::atomic<bool> data_over{false};  // nobody takes data connections any more
   io::TaskGroup tasks;
   std::list<Unproven> unproven;
-  std::optional<SessionSecret> secret;      // from the one control connection
-  std::bitset<limits::kStreamsMax> joined;  // the stream numbers that have come
+  std::optional<SessionSecret> secret;  // from the one control connection
+  std::size_t streams = limits::kStreamsMax;
+  std::function<void(std::uint16_t, std::uint32_t)> newer;
   io::Channel<Result<TlsControl>> control;
-  io::Channel<DataConnection> data;
+  std::array<Joined, limits::kStreamsMax> joined;  // by stream number
 };
 
 io::Task<void> SessionListener::State::accept_connections() {
@@ -132,18 +140,21 @@ io::Task<void> SessionListener::State::prove_data(Unproven& connection,
   if (!secret || guard.expired() || stopping) co_return;
   const Mac expected = secret->join_mac(covered_by_mac(bytes), Direction::kFromInitiator);
   if (!equal_secret(preamble.mac, expected)) co_return;
-  if (preamble.stream >= limits::kStreamsMax || joined.test(preamble.stream)) co_return;
-  joined.set(preamble.stream);
+  if (preamble.stream >= streams || data_over) co_return;
+  Joined& stream = joined[preamble.stream];
+  // Recorded by somebody and sent again, or overtaken by the next one.
+  if (stream.generation && preamble.generation <= *stream.generation) co_return;
+  stream.generation = preamble.generation;
   const Mac answer = secret->join_mac(covered_by_mac(bytes), Direction::kToInitiator);
   Status answered = co_await io::send_all(io, connection.socket, answer);
-  if (!answered.ok() || guard.expired() || stopping) {
-    joined.reset(preamble.stream);
-    co_return;
-  }
+  if (!answered.ok() || guard.expired() || stopping || preamble.stream >= streams) co_return;
+  if (stream.generation != preamble.generation) co_return;  // a newer one was faster
   DataConnection proven;
-  proven.stream = preamble.stream;
+  proven.generation = preamble.generation;
   proven.socket = std::move(connection.socket);
-  data.push(std::move(proven));
+  stream.connections.clear();
+  (void)stream.connections.push(std::move(proven));
+  if (newer) newer(preamble.stream, preamble.generation);
 }
 
 Status SessionListener::State::ended(std::string what) const {
@@ -171,28 +182,30 @@ io::Task<Result<TlsControl>> SessionListener::accept_control(io::TimePoint deadl
   co_return std::move(*control);
 }
 
-io::Task<Result<std::vector<SessionListener::DataConnection>>> SessionListener::accept_data(
-    std::uint16_t streams, io::TimePoint deadline) {
-  State* const state = state_.get();
+void SessionListener::expect_streams(std::uint16_t streams) {
   FGSYNC_ASSERT(streams <= limits::kStreamsMax);
-  const io::DeadlineGuard guard(state->io, deadline, [state] { state->data.close(); });
-  std::vector<DataConnection> connections;
-  while (connections.size() < streams) {
-    std::optional<DataConnection> connection = co_await state->data.pop(state->io);
-    if (!connection) {
-      co_return state->ended("data connection " + std::to_string(connections.size() + 1) + " of " +
-                             std::to_string(streams));
-    }
-    // A proven peer with a number that was not agreed on: closed like any other that does not
-    // belong.
-    if (connection->stream < streams) connections.push_back(std::move(*connection));
+  state_->streams = streams;
+  for (std::size_t i = streams; i < limits::kStreamsMax; ++i) {
+    state_->joined[i].connections.clear();
   }
-  co_return std::move(connections);
+}
+
+io::Task<Result<SessionListener::DataConnection>> SessionListener::accept_data(
+    io::Io& io, std::uint16_t stream) {
+  FGSYNC_ASSERT(stream < limits::kStreamsMax);
+  std::optional<DataConnection> connection = co_await state_->joined[stream].connections.pop(io);
+  if (!connection) co_return state_->ended("data connection " + std::to_string(stream + 1));
+  co_return std::move(*connection);
+}
+
+void SessionListener::on_newer(std::function<void(std::uint16_t, std::uint32_t)> tell) {
+  state_->newer = std::move(tell);
 }
 
 void SessionListener::end_waiting() {
   state_->control.close();
-  state_->data.close();
+  state_->data_over = true;
+  for (State::Joined& stream : state_->joined) stream.connections.close_and_clear();
 }
 
 io::Task<void> SessionListener::stop() {
@@ -201,7 +214,7 @@ io::Task<void> SessionListener::stop() {
   state->listener.shutdown();
   for (Unproven& connection : state->unproven) connection.give_up();
   state->control.close_and_clear();
-  state->data.close_and_clear();
+  for (State::Joined& stream : state->joined) stream.connections.close_and_clear();
   co_await state->tasks.join(state->io);
   state->listener.reset();
 }

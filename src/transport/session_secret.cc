@@ -5,10 +5,6 @@
 #include <openssl/evp.h>
 #include <openssl/kdf.h>
 #include <openssl/params.h>
-#if defined(__aarch64__)
-#include <asm/hwcap.h>
-#include <sys/auxv.h>
-#endif
 
 #include <algorithm>
 #include <string_view>
@@ -23,21 +19,25 @@ constexpr std::string_view kFrameNonceLabel = "fgsync frame nonce";
 constexpr std::string_view kJoinKeyLabel = "fgsync join key";
 
 constexpr std::size_t kInfoBytesMax = 32;
-static_assert(kFrameNonceLabel.size() + 1 + 2 + 1 + 4 <= kInfoBytesMax);
+static_assert(kFrameNonceLabel.size() + 1 + 2 + 1 + 4 + 4 <= kInfoBytesMax);
 
 // The info string of one expansion. The zero byte keeps a label from being the beginning of another
 // one.
 struct ExpandLabel {
   ExpandLabel(std::string_view label, std::uint16_t stream, Direction direction,
-              std::uint32_t generation) {
+              std::uint32_t generation, std::uint32_t number) {
     for (const char letter : label) append(std::uint8_t(letter));
     append(0);
     append(std::uint8_t(stream));
     append(std::uint8_t(stream >> 8));
     append(std::uint8_t(direction));
-    for (int shift = 0; shift < 32; shift += 8) append(std::uint8_t(generation >> shift));
+    append_u32(generation);
+    append_u32(number);
   }
   void append(std::uint8_t byte) { bytes[size++] = byte; }
+  void append_u32(std::uint32_t value) {
+    for (int shift = 0; shift < 32; shift += 8) append(std::uint8_t(value >> shift));
+  }
 
   std::array<std::uint8_t, kInfoBytesMax> bytes{};
   std::size_t size = 0;
@@ -84,16 +84,19 @@ SessionSecret::FrameKey::~FrameKey() {
 }
 
 SessionSecret::FrameKey SessionSecret::frame_key(std::uint16_t stream, Direction direction,
-                                                 std::uint32_t generation) const {
+                                                 std::uint32_t generation,
+                                                 std::uint32_t number) const {
   FrameKey result;
-  hkdf_expand(bytes_, ExpandLabel(kFrameKeyLabel, stream, direction, generation), result.key);
-  hkdf_expand(bytes_, ExpandLabel(kFrameNonceLabel, stream, direction, generation), result.nonce);
+  hkdf_expand(bytes_, ExpandLabel(kFrameKeyLabel, stream, direction, generation, number),
+              result.key);
+  hkdf_expand(bytes_, ExpandLabel(kFrameNonceLabel, stream, direction, generation, number),
+              result.nonce);
   return result;
 }
 
 Mac SessionSecret::join_mac(std::span<const std::byte> preamble, Direction from) const {
   std::array<std::byte, 32> key;
-  hkdf_expand(bytes_, ExpandLabel(kJoinKeyLabel, 0, from, 0), key);
+  hkdf_expand(bytes_, ExpandLabel(kJoinKeyLabel, 0, from, 0, 0), key);
   Mac mac;
   std::size_t mac_bytes = 0;
   const void* made =
@@ -110,16 +113,6 @@ bool equal_secret(std::span<const std::byte> a, std::span<const std::byte> b) {
 }
 
 void wipe(std::span<std::byte> secret) { OPENSSL_cleanse(secret.data(), secret.size()); }
-
-bool processor_has_aes() {
-#if defined(__x86_64__) || defined(__i386__)
-  return __builtin_cpu_supports("aes") && __builtin_cpu_supports("pclmul");
-#elif defined(__aarch64__)
-  return (::getauxval(AT_HWCAP) & HWCAP_AES) != 0;
-#else
-  return false;
-#endif
-}
 
 Cipher choose_cipher(Cipher asked, bool ours_has_aes, bool theirs_has_aes) {
   if (asked != Cipher::kAuto) return asked;

@@ -1,11 +1,12 @@
 // The keys of a session. TLS 1.3 on the control connection authenticates both sides and agrees on
 // one secret (exported, RFC 8446 section 7.5); everything the data connections use is derived from
-// it with HKDF-Expand (RFC 5869) under labels that keep stream, direction and generation apart, as
-// QUIC and DTLS-SRTP do.
+// it with HKDF-Expand (RFC 5869) under labels that keep stream, direction, generation and key
+// number apart, as QUIC and DTLS-SRTP do. A stream's generation counts its connections: one that
+// replaces a lost one has keys of its own.
 //
 // The `info` of an expansion is: the label, a zero byte, stream (2 bytes, little-endian), direction
-// (1), generation (4, little-endian). Labels: "fgsync frame key" (32 bytes), "fgsync frame nonce"
-// (12), "fgsync join key" (32; stream and generation are 0).
+// (1), generation (4, little-endian), key number (4, little-endian). Labels: "fgsync frame key" (32
+// bytes), "fgsync frame nonce" (12), "fgsync join key" (32; all numbers are 0).
 #pragma once
 
 #include <array>
@@ -32,7 +33,7 @@ class SessionSecret {
   SessionSecret& operator=(const SessionSecret& other) = default;
   ~SessionSecret();
 
-  // Key and nonce base for frames of one stream, direction and generation.
+  // Key and nonce base for frames of one connection in one direction; `number` counts its keys.
   struct FrameKey {
     FrameKey() = default;
     FrameKey(const FrameKey& other) = default;
@@ -41,7 +42,8 @@ class SessionSecret {
     std::array<std::byte, 32> key{};    // the first 16 bytes for AES-128
     std::array<std::byte, 12> nonce{};  // the frame counter is XORed into its last 8 bytes
   };
-  FrameKey frame_key(std::uint16_t stream, Direction direction, std::uint32_t generation) const;
+  FrameKey frame_key(std::uint16_t stream, Direction direction, std::uint32_t generation,
+                     std::uint32_t number) const;
 
   // MAC (HMAC-SHA-256) under the join key over a preamble: `from` says who makes it, so that
   // neither can be reflected.
@@ -55,8 +57,6 @@ class SessionSecret {
 bool equal_secret(std::span<const std::byte> a, std::span<const std::byte> b);
 void wipe(std::span<std::byte> secret);
 
-// Whether the processor has AES instructions; without them ChaCha20-Poly1305 is faster.
-bool processor_has_aes();
 // The cipher for `asked` between two sides: kAuto becomes AES-128-GCM where both have AES, else
 // ChaCha20-Poly1305.
 Cipher choose_cipher(Cipher asked, bool ours_has_aes, bool theirs_has_aes);

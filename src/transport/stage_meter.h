@@ -25,7 +25,7 @@ class StageMeter {
     return {double(counter.nanoseconds.load(std::memory_order_relaxed)) / 1e9,
             counter.bytes.load(std::memory_order_relaxed)};
   }
-  // Grows whenever any stage got something done: the ground of heartbeats and --timeout.
+  // Bytes of all stages: the ground of heartbeats and --timeout.
   std::uint64_t progress() const {
     std::uint64_t sum = 0;
     for (const auto& counter : counters_) sum += counter.bytes.load(std::memory_order_relaxed);

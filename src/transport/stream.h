@@ -30,7 +30,8 @@ struct ReceivedFrame {
 class Stream {
  public:
   virtual ~Stream() = default;
-  // Sends the payload's bytes with its header and releases the buffer.
+  // Sends the payload's bytes with its header and releases the buffer. Frames go in the order of
+  // the calls; one whose call has failed does not arrive whole.
   virtual io::Task<Status> send(FrameHeaderBytes header, Buffer payload) = 0;
   // The next frame, in the order sent, in a buffer of the pool; kConnectionLost at the peer's end,
   // kProtocolError for a frame that does not fit or does not authenticate.

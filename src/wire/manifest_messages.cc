@@ -29,6 +29,9 @@ void write_entry(ByteWriter& writer, const ManifestEntry& entry) {
   writer.u64(entry.id);
   writer.u64(entry.parent);
   write_metadata(writer, entry);
+  writer.i64(entry.ctime_seconds);
+  writer.u32(entry.ctime_nanoseconds);
+  writer.u64(entry.inode);
   writer.string(entry.name);
   writer.string(entry.symlink_target);
 }
@@ -56,6 +59,10 @@ ManifestEntry read_entry(ByteReader& reader) {
   entry.mtime_nanoseconds =
       std::uint32_t(reader.ranged(reader.u32(), 0, kNanosecondsMax, "nanoseconds out of bounds"));
   entry.size = reader.u64();
+  entry.ctime_seconds = reader.i64();
+  entry.ctime_nanoseconds =
+      std::uint32_t(reader.ranged(reader.u32(), 0, kNanosecondsMax, "nanoseconds out of bounds"));
+  entry.inode = reader.u64();
   entry.name = reader.string(limits::kNameBytesMax);
   entry.symlink_target = reader.string(limits::kSymlinkTargetBytesMax);
 
@@ -141,6 +148,26 @@ FileEnd read_body<FileEnd>(ByteReader& reader) {
   body.complete = reader.boolean();
   body.digest = reader.checksum();
   reader.require(body.complete || body.digest == Checksum(), "digest of a withdrawn file");
+  return body;
+}
+
+void write_body(ByteWriter& writer, const HeldChunks& body) {
+  FGSYNC_ASSERT(body.checksums.size() <= limits::kHeldChunksMax);
+  writer.u64(body.entry);
+  writer.u64(body.first_chunk);
+  write_list(writer, body.checksums,
+             [](ByteWriter& out, const Checksum& checksum) { out.bytes(checksum.bytes); });
+}
+
+template <>
+HeldChunks read_body<HeldChunks>(ByteReader& reader) {
+  HeldChunks body;
+  body.entry = reader.u64();
+  body.first_chunk =
+      reader.ranged(reader.u64(), 0, limits::kFileChunksMax - 1, "chunk out of bounds");
+  body.checksums = read_list(reader, limits::kHeldChunksMax, sizeof(Checksum::bytes),
+                             [](ByteReader& in) { return in.checksum(); });
+  reader.require(!body.checksums.empty(), "no chunks");
   return body;
 }
 

@@ -38,15 +38,22 @@ enum class Role : std::uint8_t { kSender = 1, kReceiver = 2 };
 struct Setup {
   Role initiator = Role::kSender;
   bool dry_run = false;
+  bool compare = false;  // a dry run in which contents are compared
   bool make_parents = false;
   bool has_aes =
       false;  // this side's processor seals AES in hardware: `auto` takes AES where both have it
+  bool read_back = false;
+  bool resume = true;
+  bool fail_if_locked = false;
+  bool publish_tree = false;  // the whole target switches at once
+  Durability durability = Durability::kBatch;
   DirectIo direct_io = DirectIo::kAuto;
   Cipher cipher = Cipher::kAuto;
   std::uint16_t streams = 1;      // 1..limits::kStreamsMax
   std::uint32_t chunk_bytes = 0;  // a multiple of limits::kSlotAlignment within its bounds
   std::uint32_t timeout_ms = 0;
   std::uint64_t bandwidth_limit = 0;
+  std::vector<std::string> last;     // patterns of what is published after all else
   std::vector<std::string> sources;  // typed paths, if the far side is the sender; else empty
   std::string target;                // typed path, if the far side is the receiver; else empty
 };
@@ -104,17 +111,22 @@ struct ManifestEntry {
   std::uint32_t gid = 0;
   std::int64_t mtime_seconds = 0;
   std::uint32_t mtime_nanoseconds = 0;
-  std::uint64_t size = 0;      // regular files
+  std::uint64_t size = 0;  // regular files
+  // With size and mtime: which version of which file this is. Whatever changes the contents moves
+  // the ctime, even where the mtime is put back.
+  std::int64_t ctime_seconds = 0;
+  std::uint32_t ctime_nanoseconds = 0;
+  std::uint64_t inode = 0;
   std::string name;            // never empty (but for id 0), ".", "..", ".fgsync", with "/" or NUL
   std::string symlink_target;  // symlinks
 };
 
-// The description that the tree's digest sums: everything above but the numbers, and the content's
-// digest (all zero where no content went over).
+// The description that the tree's digest sums: everything above but the numbers, ctime and inode,
+// and the content's digest (all zero where no content went over).
 Checksum describe(const ManifestEntry& entry, const std::string& path, const Checksum& content);
 
 // An entry takes this much in a batch, its name and its symlink target besides.
-inline constexpr std::size_t kManifestEntryFixedBytes = 57;
+inline constexpr std::size_t kManifestEntryFixedBytes = 77;
 
 // At most limits::kManifestBatchEntries, ids strictly ascending; whoever fills it closes it before
 // it goes past limits::kManifestBatchBytes.
@@ -144,6 +156,14 @@ struct PlanDecision {
 // At most limits::kEntriesOutstandingMax.
 struct PlanBatch {
   std::vector<PlanDecision> decisions;
+};
+
+// Receiver, before it asks for the file: these chunks of it, which follow each other, are there
+// from an interrupted run, with these checksums. At most limits::kHeldChunksMax.
+struct HeldChunks {
+  std::uint64_t entry = 0;
+  std::uint64_t first_chunk = 0;
+  std::vector<Checksum> checksums;
 };
 
 // Sender: this large file has been read to its end. Files in packs need none.
@@ -182,9 +202,21 @@ struct NoteBatch {
   std::vector<std::string> notes;
 };
 
-// About once a second: `progress` grows whenever this side got useful work done.
+// About once a second: `progress` grows whenever this side got useful work done. A receiver also
+// says how many frames of each stream have come whole so far, over all connections of the stream;
+// from a sender the list is empty.
 struct Heartbeat {
   std::uint64_t progress = 0;
+  std::vector<std::uint64_t> frames;
+};
+
+// One connection of a stream carries nothing more. From a receiver: so many frames of the stream
+// have come whole over it and those before it, and no more will. From a sender (0 frames): it has
+// lost the connection, and waits for the receiver to say the same.
+struct StreamEnded {
+  std::uint16_t stream = 0;
+  std::uint32_t generation = 0;
+  std::uint64_t frames = 0;
 };
 
 // This side gives up; the session ends.
@@ -192,13 +224,24 @@ struct Abort {
   ErrorEntry error;
 };
 
-// Sender: every frame is on its way and every FileEnd has been said.
-struct DataEnd {};
+// Sender: every frame is on its way and every FileEnd has been said. What went wrong with its files
+// until then decides whether markers are published.
+struct DataEnd {
+  std::uint64_t failed = 0;
+  std::uint64_t changed = 0;  // vanished or changed while being read
+};
+
+// Receiver, comparing: what is not the same. At most limits::kErrorBatchEntries; paths and details
+// beyond limits::kErrorTextBytesMax are cut. Kinds up to kContents.
+struct DifferenceBatch {
+  std::vector<Difference> differences;
+};
 
 // The wire's type byte is one plus the position here: append, never reorder.
-using Message = std::variant<Hello, Setup, SetupReply, SourceOffer, TargetAccept, ManifestBatch,
-                             ManifestEnd, PlanBatch, FileEnd, SettledBatch, Summary, ErrorBatch,
-                             NoteBatch, Heartbeat, Abort, DataEnd>;
+using Message =
+    std::variant<Hello, Setup, SetupReply, SourceOffer, TargetAccept, ManifestBatch, ManifestEnd,
+                 PlanBatch, FileEnd, SettledBatch, Summary, ErrorBatch, NoteBatch, Heartbeat, Abort,
+                 DataEnd, HeldChunks, StreamEnded, DifferenceBatch>;
 
 // The caller keeps batches within their limits (asserted), and then the message is within
 // limits::kControlMessageBytesMax. Setup, SourceOffer and TargetAccept alone can go past it, with

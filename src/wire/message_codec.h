@@ -26,6 +26,9 @@ void write_body(ByteWriter& writer, const NoteBatch& body);
 void write_body(ByteWriter& writer, const Heartbeat& body);
 void write_body(ByteWriter& writer, const Abort& body);
 void write_body(ByteWriter& writer, const DataEnd& body);
+void write_body(ByteWriter& writer, const HeldChunks& body);
+void write_body(ByteWriter& writer, const StreamEnded& body);
+void write_body(ByteWriter& writer, const DifferenceBatch& body);
 
 template <typename Body>
 Body read_body(ByteReader& reader);
@@ -61,6 +64,12 @@ template <>
 Abort read_body<Abort>(ByteReader& reader);
 template <>
 DataEnd read_body<DataEnd>(ByteReader& reader);
+template <>
+HeldChunks read_body<HeldChunks>(ByteReader& reader);
+template <>
+StreamEnded read_body<StreamEnded>(ByteReader& reader);
+template <>
+DifferenceBatch read_body<DifferenceBatch>(ByteReader& reader);
 
 // A count (4 bytes), then the elements, each by `write_element(writer, element)`.
 template <typename Element, typename WriteElement>

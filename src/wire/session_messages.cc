@@ -1,4 +1,5 @@
-// Opening and keeping a session: hello, setup, source offer and target accept, heartbeat.
+// Opening and keeping a session: hello, setup, source offer and target accept, heartbeat, ends of
+// connections.
 #include "base/assert.h"
 #include "base/limits.h"
 #include "wire/message_codec.h"
@@ -24,6 +25,12 @@ std::string read_path(ByteReader& reader) {
   std::string path = reader.string(limits::kPathArgumentBytesMax);
   reader.require(!has_nul(path), "NUL in a path");
   return path;
+}
+
+std::string read_pattern(ByteReader& reader) {
+  std::string pattern = reader.string(limits::kPatternBytesMax);
+  reader.require(!pattern.empty() && !has_nul(pattern), "pattern not allowed");
+  return pattern;
 }
 
 std::uint16_t read_streams(ByteReader& reader) {
@@ -95,16 +102,23 @@ Hello read_body<Hello>(ByteReader& reader) {
 void write_body(ByteWriter& writer, const Setup& body) {
   writer.u8(std::uint8_t(body.initiator));
   writer.boolean(body.dry_run);
+  writer.boolean(body.compare);
   writer.boolean(body.make_parents);
   writer.boolean(body.has_aes);
+  writer.boolean(body.read_back);
+  writer.boolean(body.resume);
+  writer.boolean(body.fail_if_locked);
+  writer.boolean(body.publish_tree);
+  writer.u8(std::uint8_t(body.durability));
   writer.u8(std::uint8_t(body.direct_io));
   writer.u8(std::uint8_t(body.cipher));
   writer.u16(body.streams);
   writer.u32(body.chunk_bytes);
   writer.u32(body.timeout_ms);
   writer.u64(body.bandwidth_limit);
-  write_list(writer, body.sources,
-             [](ByteWriter& out, const std::string& path) { out.string(path); });
+  const auto write_text = [](ByteWriter& out, const std::string& text) { out.string(text); };
+  write_list(writer, body.last, write_text);
+  write_list(writer, body.sources, write_text);
   writer.string(body.target);
 }
 
@@ -113,8 +127,15 @@ Setup read_body<Setup>(ByteReader& reader) {
   Setup body;
   body.initiator = reader.enumerator(Role::kSender, Role::kReceiver);
   body.dry_run = reader.boolean();
+  body.compare = reader.boolean();
+  reader.require(body.dry_run || !body.compare, "a comparison that is no dry run");
   body.make_parents = reader.boolean();
   body.has_aes = reader.boolean();
+  body.read_back = reader.boolean();
+  body.resume = reader.boolean();
+  body.fail_if_locked = reader.boolean();
+  body.publish_tree = reader.boolean();
+  body.durability = reader.enumerator(Durability::kNone, Durability::kFull);
   body.direct_io = reader.enumerator(DirectIo::kAuto, DirectIo::kNever);
   body.cipher = reader.enumerator(Cipher::kAuto, Cipher::kNone);
   body.streams = read_streams(reader);
@@ -123,6 +144,7 @@ Setup read_body<Setup>(ByteReader& reader) {
   reader.require(body.chunk_bytes % limits::kSlotAlignment == 0, "unaligned chunk size");
   body.timeout_ms = reader.u32();
   body.bandwidth_limit = reader.u64();
+  body.last = read_list(reader, limits::kPatternsMax, kStringBytesMin, read_pattern);
   body.sources = read_list(reader, limits::kSourcesMax, kStringBytesMin, read_path);
   body.target = read_path(reader);
   const bool far_side_sends = body.initiator == Role::kReceiver;
@@ -183,18 +205,48 @@ TargetAccept read_body<TargetAccept>(ByteReader& reader) {
   return body;
 }
 
-void write_body(ByteWriter& /*writer*/, const DataEnd& /*body*/) {}
-
-template <>
-DataEnd read_body<DataEnd>(ByteReader& /*reader*/) {
-  return {};
+void write_body(ByteWriter& writer, const DataEnd& body) {
+  writer.u64(body.failed);
+  writer.u64(body.changed);
 }
 
-void write_body(ByteWriter& writer, const Heartbeat& body) { writer.u64(body.progress); }
+template <>
+DataEnd read_body<DataEnd>(ByteReader& reader) {
+  DataEnd body;
+  body.failed = reader.u64();
+  body.changed = reader.u64();
+  return body;
+}
+
+void write_body(ByteWriter& writer, const Heartbeat& body) {
+  FGSYNC_ASSERT(body.frames.size() <= limits::kStreamsMax);
+  writer.u64(body.progress);
+  write_list(writer, body.frames, [](ByteWriter& out, std::uint64_t frames) { out.u64(frames); });
+}
 
 template <>
 Heartbeat read_body<Heartbeat>(ByteReader& reader) {
-  return Heartbeat{reader.u64()};
+  Heartbeat body;
+  body.progress = reader.u64();
+  body.frames = read_list(reader, limits::kStreamsMax, sizeof(std::uint64_t),
+                          [](ByteReader& in) { return in.u64(); });
+  return body;
+}
+
+void write_body(ByteWriter& writer, const StreamEnded& body) {
+  writer.u16(body.stream);
+  writer.u32(body.generation);
+  writer.u64(body.frames);
+}
+
+template <>
+StreamEnded read_body<StreamEnded>(ByteReader& reader) {
+  StreamEnded body;
+  body.stream = std::uint16_t(
+      reader.ranged(reader.u16(), 0, limits::kStreamsMax - 1, "number of a stream out of bounds"));
+  body.generation = reader.u32();
+  body.frames = reader.u64();
+  return body;
 }
 
 }  // namespace fgsync::wire

@@ -1,4 +1,4 @@
-// The end of a session: errors, notes, figures; and giving up.
+// What went wrong or differs, notes, figures; and giving up.
 #include <cmath>
 
 #include "base/assert.h"
@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::size_t kErrorBytesMin = 4 + 1 + 4;
 constexpr std::size_t kNoteBytesMin = 4;
+constexpr std::size_t kDifferenceBytesMin = 1 + 4 + 4;
 // Times go over in microseconds, at most 2^50 of them (35 years): so far a double holds them
 // exactly, and seconds made of them give the same number again.
 constexpr std::uint64_t kMicrosecondsMax = std::uint64_t{1} << 50;
@@ -18,6 +19,10 @@ constexpr std::uint64_t kMicrosecondsMax = std::uint64_t{1} << 50;
 static_assert(std::uint8_t(ErrorCode::kInvalidArgument) == 1);
 static_assert(std::uint8_t(ErrorCode::kProtocolError) == 8);
 static_assert(std::uint8_t(ErrorCode::kRemoteShellFailed) == 19);
+static_assert(std::uint8_t(kLastErrorCode) == 20);
+// So are the kinds of differences.
+static_assert(std::uint8_t(DifferenceKind::kMissing) == 1);
+static_assert(std::uint8_t(DifferenceKind::kContents) == 6);
 // So are the stages' places in a summary.
 static_assert(kStageCount == 9 && std::size_t(Stage::kSync) == 8);
 
@@ -46,7 +51,7 @@ void write_error(ByteWriter& writer, const ErrorEntry& error) {
 ErrorEntry read_error(ByteReader& reader) {
   ErrorEntry error;
   error.path = reader.string(limits::kErrorTextBytesMax);
-  error.code = reader.enumerator(ErrorCode::kInvalidArgument, ErrorCode::kRemoteShellFailed);
+  error.code = reader.enumerator(ErrorCode::kInvalidArgument, kLastErrorCode);
   error.message = reader.string(limits::kErrorTextBytesMax);
   return error;
 }
@@ -113,6 +118,29 @@ void write_body(ByteWriter& writer, const ErrorBatch& body) {
 template <>
 ErrorBatch read_body<ErrorBatch>(ByteReader& reader) {
   return ErrorBatch{read_list(reader, limits::kErrorBatchEntries, kErrorBytesMin, read_error)};
+}
+
+void write_body(ByteWriter& writer, const DifferenceBatch& body) {
+  FGSYNC_ASSERT(body.differences.size() <= limits::kErrorBatchEntries);
+  write_list(writer, body.differences, [](ByteWriter& out, const Difference& difference) {
+    FGSYNC_ASSERT(difference.kind <= DifferenceKind::kContents);
+    out.u8(std::uint8_t(difference.kind));
+    out.text(difference.path, limits::kErrorTextBytesMax);
+    out.text(difference.detail, limits::kErrorTextBytesMax);
+  });
+}
+
+template <>
+DifferenceBatch read_body<DifferenceBatch>(ByteReader& reader) {
+  const auto read_difference = [](ByteReader& in) {
+    Difference difference;
+    difference.kind = in.enumerator(DifferenceKind::kMissing, DifferenceKind::kContents);
+    difference.path = in.string(limits::kErrorTextBytesMax);
+    difference.detail = in.string(limits::kErrorTextBytesMax);
+    return difference;
+  };
+  return DifferenceBatch{
+      read_list(reader, limits::kErrorBatchEntries, kDifferenceBytesMin, read_difference)};
 }
 
 void write_body(ByteWriter& writer, const NoteBatch& body) {

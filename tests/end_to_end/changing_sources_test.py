@@ -5,7 +5,7 @@ import shutil
 from mounts import AS_USER, let_users_run
 from ssh_server import SshCase, each_way
 from support import KIB, MIB, USER_ID, main, needs_root, wait_until
-from trees import assert_no_state, has_staged_data, sha256, write, write_large
+from trees import assert_no_state, has_staged_data, names_in, sha256, write, write_large
 
 SIZE = 24 * MIB
 SLOW = "--bwlimit=8M"
@@ -13,6 +13,10 @@ SLOW = "--bwlimit=8M"
 
 def truncate(path):
     os.truncate(path, SIZE // 3)
+
+
+def empty(path):
+    os.truncate(path, 0)
 
 
 def grow(path):
@@ -64,7 +68,7 @@ class LargeFiles(SshCase):
 
     @each_way()
     def test_a_file_that_changes_while_it_is_read_keeps_its_old_version(self, way):
-        changes = (truncate, grow, replace, rewrite, remove)
+        changes = (truncate, empty, grow, replace, rewrite, remove)
         runs = []
         for change in changes:
             run, source, target = self.start_midway(way, change.__name__)
@@ -157,21 +161,34 @@ class SmallFiles(SshCase):
         assert_no_state(self, target)
 
 
+class FilesOfTheKernel(SshCase):
+    @each_way()
+    def test_a_file_that_is_longer_than_it_says_is_not_published_as_empty(self, way):
+        target = self.path("target-" + way)
+        result = self.expect(24, self.go(way, "/proc/version", target))
+        self.assertRegex(result.text(), r"(?m)^fgsync: /proc/version: .*longer")
+        self.assertFalse(os.path.lexists(target))
+
+
 @needs_root
 class Precedence(SshCase):
-    def test_a_failed_file_outweighs_a_changed_one(self):
+    def test_a_failed_file_outweighs_those_that_changed_or_vanished(self):
         program = let_users_run(self)
         source, target = self.path("source"), self.path("target")
         os.mkdir(source)
         os.mkdir(target)
         os.chown(target, USER_ID, USER_ID)
         write_large(f"{source}/changes", SIZE)
+        write_large(f"{source}/vanishes", SIZE)
         write(f"{source}/secret", b"s", 0o600)
         run = self.start(SLOW, "--json", source, target, before=AS_USER, program=program)
         wait_until(lambda: has_staged_data(target), "data is staged")
         grow(f"{source}/changes")
+        remove(f"{source}/vanishes")
         result = self.expect(23, run.wait())
-        self.assertEqual({"changes", "secret"}, {os.path.basename(e["path"]) for e in result.json()["errors"]})
+        named = {os.path.basename(error["path"]) for error in result.json()["errors"]}
+        self.assertEqual({"changes", "vanishes", "secret"}, named)
+        self.assertEqual([], names_in(target))
 
 
 if __name__ == "__main__":

@@ -214,10 +214,9 @@ class Strangers(ConnectionCase):
         run = self.start_way(way, self.source, target, SLOW, f"--port={port}")
         while run.process.poll() is None:
             with contextlib.suppress(OSError):
-                connection = self.connect(port)
+                connections.append(self.connect(port))
                 if len(connections) % 3:
-                    connection.sendall(self.JUNK[len(connections) % 2])
-                connections.append(connection)
+                    connections[-1].sendall(self.JUNK[len(connections) % 2])
                 if len(connections) > 40:
                     connections.pop(0).close()
         result = run.wait(1)

@@ -1,13 +1,24 @@
 """Signals and sudden deaths of either side: known exit codes, nothing left running, nothing half-written in place."""
 import os
+import re
+import shutil
 import signal
+import time
 
 from ssh_server import REMOTE_WAYS, SshCase, each_way
-from support import MIB, children_of, is_alive, main, wait_until
-from trees import assert_no_state, assert_replica, has_staged_data, staged_files, write, write_large
+from support import MIB, children_of, main, wait_until
+from trees import (assert_no_state, assert_only_resumable_state, assert_replica, has_journaled_chunks,
+                   has_staged_data, listing, staged_files, write, write_large)
 
 PROMPT = 5  # seconds within which all must have ended
 SLOW = "--bwlimit=2M"  # 32 MiB take 16 s
+CHUNKS = "--chunk-size=256K"  # the same for every run: chunks of another size are not gone on with
+
+
+def catches(pid, number):
+    with open(f"/proc/{pid}/status") as file:
+        mask = next(line.split()[1] for line in file if line.startswith("SigCgt:"))
+    return bool(int(mask, 16) & 1 << (number - 1))
 
 
 class Interrupts(SshCase):
@@ -24,8 +35,8 @@ class Interrupts(SshCase):
         self.target = self.path("target-" + way)
         os.mkdir(self.target)
         write(f"{self.target}/large", b"the old version")
-        run = self.start_way(way, self.source, self.target, SLOW, *options)
-        wait_until(lambda: has_staged_data(self.target), "data is staged")
+        run = self.start_way(way, self.source, self.target, SLOW, CHUNKS, *options)
+        wait_until(lambda: has_journaled_chunks(self.target), "data is journaled")
         self.assertIsNone(run.process.poll(), run.said())
         far = [] if way == "local" else [self.far_pids()[-1]]
         self.processes = [run.pid, *children_of(run.pid), *far]
@@ -46,14 +57,17 @@ class Interrupts(SshCase):
         return result
 
     def assert_next_run_completes(self, way):
-        self.expect(0, self.go(way, self.source, self.target))
+        report = self.expect(0, self.go(way, self.source, self.target, CHUNKS, "--json")).json()
         assert_replica(self, self.source, self.target)
+        self.assertGreater(report["bytes"]["resumed"], 0)
+        self.assertEqual(report["bytes"]["total"],
+                         sum(report["bytes"][part] for part in ("sent", "resumed", "unchanged")))
 
     def check_signal(self, way, number):
         run = self.start_midway(way)
         run.signal(number)
         self.assert_ends(run, 20)
-        assert_no_state(self, self.target)
+        assert_only_resumable_state(self, self.target)
         self.assert_next_run_completes(way)
 
     @each_way()
@@ -78,11 +92,38 @@ class Interrupts(SshCase):
         assert_replica(self, self.source, target)
 
     @each_way(*REMOTE_WAYS)
-    def test_an_interrupt_from_the_terminal_reaches_ssh_too_and_ends_the_same(self, way):
+    def test_a_signal_to_the_whole_group_reaches_ssh_too_and_ends_the_same(self, way):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            with self.subTest(signal=number.name):
+                run = self.start_midway(way)
+                os.killpg(run.pid, number)
+                self.assert_ends(run, 20)
+                assert_only_resumable_state(self, self.target)
+                shutil.rmtree(self.target)
+
+    @each_way()
+    def test_nothing_is_written_once_an_interrupted_run_has_ended(self, way):
         run = self.start_midway(way)
-        os.killpg(run.pid, signal.SIGINT)
+        run.signal(signal.SIGINT)
         self.assert_ends(run, 20)
-        wait_until(lambda: not os.path.lexists(f"{self.target}/.fgsync"), "the staging is removed", PROMPT)
+        left = listing(self.target, with_state=True)
+        time.sleep(2)  # as long as it is looked at
+        self.assertEqual(left, listing(self.target, with_state=True))
+
+    @each_way(*REMOTE_WAYS)
+    def test_a_second_interrupt_ends_a_run_whose_far_side_does_not_answer_at_once(self, way):
+        run = self.start_midway(way)
+        far = self.far_pids()[-1]
+        os.kill(far, signal.SIGSTOP)
+        try:
+            run.signal(signal.SIGINT)
+            wait_until(lambda: not catches(run.pid, signal.SIGINT), "the first is met")
+            run.signal(signal.SIGINT)
+            self.assertEqual(-signal.SIGINT, run.wait(1).code)
+        finally:
+            os.kill(far, signal.SIGCONT)
+        self.wait_gone(self.processes, PROMPT)
+        self.assert_old_version()
 
     @each_way(*REMOTE_WAYS)
     def test_an_interrupt_while_ssh_connects_ends_the_run(self, way):
@@ -102,20 +143,20 @@ class Interrupts(SshCase):
         self.assertEqual(-signal.SIGKILL, run.wait(PROMPT).code)
         self.wait_gone(self.processes, PROMPT)
         self.assert_old_version()
-        if way == "push":  # the receiver lives to clean up
-            assert_no_state(self, self.target)
+        if way == "push":  # the receiver lives to tidy up
+            assert_only_resumable_state(self, self.target)
         self.assert_next_run_completes(way)
 
     @each_way(*REMOTE_WAYS)
     def test_a_killed_far_side_is_noticed(self, way):
-        run = self.start_midway(way)
+        run = self.start_midway(way, "--retry-for=0")
         os.kill(self.far_pids()[-1], signal.SIGKILL)
         result = self.assert_ends(run, 10)
-        errors = [line for line in result.text().splitlines() if line.startswith("fgsync:")]
+        errors = re.findall(r"(?m)^fgsync: (?!note: ).*", result.text())
         self.assertEqual(1, len(errors), result.text())
         self.assertIn("near", errors[0])
         if way == "pull":
-            assert_no_state(self, self.target)
+            assert_only_resumable_state(self, self.target)
         self.assert_next_run_completes(way)
 
     @each_way(*REMOTE_WAYS)
@@ -126,11 +167,11 @@ class Interrupts(SshCase):
         self.assertIn(result.code, (10, 20), result.text())
         self.wait_gone(self.processes, PROMPT)
         self.assert_old_version()
-        assert_no_state(self, self.target)
+        assert_only_resumable_state(self, self.target)
 
     @each_way()
     def test_what_a_killed_receiver_left_goes_with_the_next_run(self, way):
-        run = self.start_midway(way)
+        run = self.start_midway(way, "--retry-for=0")
         receiver = self.far_pids()[-1] if way == "push" else run.pid
         os.kill(receiver, signal.SIGKILL)
         run.wait(PROMPT)
@@ -138,18 +179,6 @@ class Interrupts(SshCase):
         self.assertNotEqual([], staged_files(self.target))
         self.assert_old_version()
         self.assert_next_run_completes(way)
-
-    def test_a_run_leaves_the_staging_of_another_that_lives(self):
-        run = self.start_midway("local")
-        other = self.path("other")
-        os.mkdir(other)
-        write(f"{other}/another", b"another file")
-        self.expect(0, self.fgsync(other, self.target))
-        self.assertTrue(has_staged_data(self.target))
-        self.assertTrue(is_alive(run.pid))
-        self.expect(0, run.wait())
-        self.assertTrue(os.path.exists(f"{self.target}/another"))
-        assert_no_state(self, self.target)
 
     def test_nobody_else_may_look_into_the_staging(self):
         self.start_midway("local")

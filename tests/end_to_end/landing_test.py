@@ -1,11 +1,12 @@
 """What lands where, and which mappings are refused before anything is read or made."""
 import contextlib
 import os
+import re
 import subprocess
 
 from ssh_server import REMOTE_WAYS, WAYS, SshCase, each_way
 from support import main, needs_root
-from trees import assert_replica, listing, write
+from trees import assert_replica, listing, names_in, write
 
 
 class WhatLandsWhere(SshCase):
@@ -34,7 +35,7 @@ class WhatLandsWhere(SshCase):
         assert_replica(self, self.source, f"{place}/ckpt")
         self.expect(0, self.go(way, self.source, f"{place}/ckpt"))  # also where it exists already
         assert_replica(self, self.source, f"{place}/ckpt")
-        self.assertEqual(["ckpt"], os.listdir(place))
+        self.assertEqual(["ckpt"], names_in(place))
 
     @each_way()
     def test_a_source_with_a_slash_lands_in_either_form_of_target(self, way):
@@ -51,7 +52,7 @@ class WhatLandsWhere(SshCase):
         assert_replica(self, self.source, f"{place}/ckpt")
         self.expect(0, self.go(way, self.source, f"{place}/made/"))
         assert_replica(self, self.source, f"{place}/made/ckpt")
-        self.assertEqual(["ckpt", "made"], sorted(os.listdir(place)))
+        self.assertEqual(["ckpt", "made"], names_in(place))
 
     @each_way()
     def test_a_file_lands_under_the_targets_name(self, way):
@@ -61,21 +62,21 @@ class WhatLandsWhere(SshCase):
         write(f"{place}/old", b"older contents")
         self.expect(0, self.go(way, self.file, f"{place}/old"))
         self.assert_file(f"{place}/old")
-        self.assertEqual(["name", "old"], sorted(os.listdir(place)))
+        self.assertEqual(["name", "old"], names_in(place))
 
     @each_way()
     def test_a_file_lands_in_an_existing_directory(self, way):
         place = self.place(way)
         self.expect(0, self.go(way, self.file, place))
         self.assert_file(f"{place}/single")
-        self.assertEqual(["single"], os.listdir(place))
+        self.assertEqual(["single"], names_in(place))
 
     @each_way()
     def test_a_file_lands_in_a_target_with_a_slash(self, way):
         place = self.place(way)
         self.expect(0, self.go(way, self.file, f"{place}/made/"))
         self.assert_file(f"{place}/made/single")
-        self.assertEqual(["single"], os.listdir(f"{place}/made"))
+        self.assertEqual(["single"], names_in(f"{place}/made"))
 
     @each_way()
     def test_several_sources_land_under_their_own_names(self, way):
@@ -92,7 +93,7 @@ class WhatLandsWhere(SshCase):
         assert_replica(self, self.source, f"{target}/ckpt")
         assert_replica(self, self.home, f"{target}/home")
         self.assert_file(f"{target}/single")
-        self.assertEqual(["ckpt", "home", "single"], sorted(os.listdir(target)))
+        self.assertEqual(["ckpt", "home", "single"], names_in(target))
 
     @each_way("local", "push")
     def test_two_sources_with_one_base_name_are_a_usage_error(self, way):
@@ -108,8 +109,10 @@ class WhatLandsWhere(SshCase):
     def test_missing_parents_are_made_only_when_asked_for(self, way):
         place = self.place(way)
         for source in (self.source, self.file):
-            self.expect(3, self.go(way, source, f"{place}/no/such/parent"))
-            self.assertEqual([], os.listdir(place))
+            for target in ("missing/name", "no/such/parent", "no/such/parent/"):
+                result = self.expect(3, self.go(way, source, f"{place}/{target}"))
+                self.assertIn("--mkpath", result.text())
+                self.assertEqual([], os.listdir(place))
         self.expect(0, self.go(way, self.source, f"{place}/a/b/c", "--mkpath"))
         assert_replica(self, self.source, f"{place}/a/b/c")
         self.expect(0, self.go(way, self.file, f"{place}/d/e/name", "--mkpath"))
@@ -164,7 +167,8 @@ class Refusals(SshCase):
         before = listing(self.tree, True), sorted(os.listdir(self.directory))
         result = self.expect(code, self.go(way, source, target))
         self.assertEqual(before, (listing(self.tree, True), sorted(os.listdir(self.directory))))
-        self.assertRegex(result.text(), r"(?m)^fgsync: .+")
+        host = "" if way == "local" else "(near: )?"
+        self.assertRegex(result.text(), rf"(?m)^fgsync: {host}{re.escape(self.directory)}/.+: .+")
         return result
 
     def check_refused(self, source, target, *reasons):
@@ -275,7 +279,7 @@ class Colons(SshCase):
         self.assert_local("./a:b", "../d/")
         self.assert_local(f"{self.base}/c:d/", "../d/")
         self.assert_local("./::1", "./e:", "../d/")
-        self.assertEqual(["::1", "a:b", "e:"], sorted(os.listdir(self.path("d"))))
+        self.assertEqual(["::1", "a:b", "e:"], names_in(self.path("d")))
 
     def test_names_with_colons_within_a_tree_do_not_matter(self):
         self.assert_local(self.base, "../copy")

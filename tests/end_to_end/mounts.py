@@ -36,20 +36,25 @@ def mount_ext4(case, name, size):
     return where
 
 
-# Without capabilities, as the kernel does it when root becomes another user.
-AS_USER = ("setpriv", f"--reuid={USER_ID}", f"--regid={USER_ID}", "--clear-groups", "--inh-caps=-all",
-           "--bounding-set=-all", "--no-new-privs")
+def become(user):
+    """The command before a program that runs it as `user`, without capabilities, as the kernel does it when root
+    becomes another user."""
+    return ("setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "--inh-caps=-all",
+            "--bounding-set=-all", "--no-new-privs")
 
 
-def let_users_run(case):
-    """Puts the program, and the ssh key if there is one, where another user may use them; returns the program. The
-    build directory may be closed to others."""
+AS_USER = become(USER_ID)
+
+
+def let_users_run(case, user=USER_ID):
+    """Puts the program, and the ssh key if there is one, where `user` may use them; returns the program. The build
+    directory may be closed to others."""
     program = case.path("fgsync-for-users")
     shutil.copy(BINARY, program)
     os.chmod(program, 0o755)
-    os.chown(case.home, USER_ID, USER_ID)
+    os.chown(case.home, user, user)
     if os.path.exists(case.path("user_key")):
         shutil.copy(case.path("user_key"), case.path("key_of_user"))
         os.chmod(case.path("key_of_user"), 0o600)
-        os.chown(case.path("key_of_user"), USER_ID, USER_ID)
+        os.chown(case.path("key_of_user"), user, user)
     return program

@@ -93,3 +93,14 @@ class NetworkCase(SshCase):
         run(*nft, "add", "chain", "inet", "fgsync", chain, f"{{ type filter hook {chain} priority 0; }}")
         for rule in rules:
             run(*nft, "add", "rule", "inet", "fgsync", chain, rule)
+
+    def refuse(self, *matches):
+        """Whoever sends what matches at the far side's end, or is sent it at the near one, is told that there is no
+        such connection, and believes it."""
+        for match in matches:
+            for side, its in (("far", match), ("near", match.replace("sport", "dport"))):
+                self.filter(side, "input", f"tcp flags & rst == 0 {its} reject with tcp reset")
+
+    def heal(self):
+        for side in self.names:
+            self.output_of(side, "nft", "flush", "ruleset")

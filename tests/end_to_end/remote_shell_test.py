@@ -6,7 +6,7 @@ import subprocess
 
 from ssh_server import REMOTE_WAYS, SshCase, each_way, free_port
 from support import MIB, main, wait_until
-from trees import assert_replica, has_staged_data, write, write_large
+from trees import assert_replica, has_staged_data, names_in, write, write_large
 
 
 def loopback_sockets_of(pid):
@@ -110,7 +110,7 @@ class Shells(RemoteShellCase):
         done = subprocess.run(["sh", "-c", loop], input=b"a\nb\nc\n", env=self.environment(), timeout=300, check=False,
                               stderr=subprocess.PIPE)
         self.assertEqual(0, done.returncode, done.stderr)
-        self.assertEqual(["a", "b", "c"], sorted(os.listdir(self.target)))
+        self.assertEqual(["a", "b", "c"], names_in(self.target))
 
 
 class Troubles(RemoteShellCase):
@@ -124,6 +124,13 @@ class Troubles(RemoteShellCase):
         result = self.push(far="/bin/true", seconds=20)
         self.assertIn(result.code, (2, 4, 10, 12), result.text())
         self.assertIn("near", result.text())
+
+    @each_way(*REMOTE_WAYS)
+    def test_versions_of_the_protocol_that_do_not_meet_are_told(self, way):
+        self.shell = self.script("newer", 'shift\nsed -u "s/version-\\(m..\\)=[0-9]*/version-\\1=99/g" | sh -c "$*"\n')
+        result = self.expect(2, self.go(way, self.source, self.target, seconds=20))
+        self.assertRegex(result.text(), r"(?m)^fgsync: near: .*version")
+        self.assertFalse(os.path.exists(self.target))
 
     def test_a_refused_key_shows_what_ssh_says(self):
         os.unlink(self.path("authorized"))

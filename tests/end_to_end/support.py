@@ -3,6 +3,7 @@ ended by their recorded ids alone.
 
 The environment says what to test (CMakeLists.txt sets it):
   FGSYNC_BINARY          the program
+  FGSYNC_CTL_BINARY      fgsyncctl
   FGSYNC_IO_ENGINE       uring or posix, for both sides: fgsync itself reads it
   FGSYNC_TEST_SANITIZER  address or thread when the program was built so, else empty
   FGSYNC_TEST_SCALE      small, normal (default) or full: how large the large trees are
@@ -20,6 +21,7 @@ import time
 import unittest
 
 BINARY = os.environ.get("FGSYNC_BINARY", "fgsync")
+CTL_BINARY = os.environ.get("FGSYNC_CTL_BINARY", "fgsyncctl")
 ENGINE = os.environ.get("FGSYNC_IO_ENGINE", "posix")
 SANITIZER = os.environ.get("FGSYNC_TEST_SANITIZER", "")
 SCALE = os.environ.get("FGSYNC_TEST_SCALE", "normal")

@@ -5,7 +5,7 @@ import signal
 from network import NetworkCase
 from ssh_server import REMOTE_WAYS, SshCase, each_way
 from support import MIB, children_of, main, needs_root, wait_until
-from trees import assert_no_state, has_staged_data, write_large
+from trees import assert_only_resumable_state, assert_replica, has_journaled_chunks, write_large
 
 TIMEOUT = 2
 BOUND = 15  # seconds for what --timeout=2 is to end
@@ -13,12 +13,12 @@ SLOW = "--bwlimit=2M"
 
 
 class StoppedPeers(SshCase):
-    def start_midway(self, way):
+    def start_midway(self, way, *options):
         source, self.target = self.path("source-" + way), self.path("target-" + way)
         os.mkdir(source)
         write_large(f"{source}/large", 64 * MIB)
-        run = self.start_way(way, source, self.target, SLOW, f"--timeout={TIMEOUT}")
-        wait_until(lambda: has_staged_data(self.target), "data is staged")
+        run = self.start_way(way, source, self.target, SLOW, f"--timeout={TIMEOUT}", *options)
+        wait_until(lambda: has_journaled_chunks(self.target), "data is journaled")
         return run
 
     @each_way(*REMOTE_WAYS)
@@ -33,11 +33,13 @@ class StoppedPeers(SshCase):
         self.assertGreaterEqual(result.seconds, TIMEOUT)
         self.assertRegex(result.text(), r"(?m)^fgsync: .*timeout.*near")
         self.wait_gone([far], BOUND)
-        assert_no_state(self, self.target)
+        assert_only_resumable_state(self, self.target)
+        self.expect(0, self.go(way, self.path("source-" + way), self.target))
+        assert_replica(self, self.path("source-" + way), self.target)
 
     @each_way(*REMOTE_WAYS)
     def test_a_stopped_initiator_ends_the_far_side(self, way):
-        run = self.start_midway(way)
+        run = self.start_midway(way, "--retry-for=0")
         far = self.far_pids()[-1]
         run.signal(signal.SIGSTOP)
         try:
@@ -46,7 +48,7 @@ class StoppedPeers(SshCase):
             run.signal(signal.SIGCONT)
         result = run.wait(BOUND)
         self.assertIn(result.code, (10, 30), result.text())
-        assert_no_state(self, self.target)
+        assert_only_resumable_state(self, self.target)
 
     @each_way(*REMOTE_WAYS)
     def test_a_slow_run_is_no_timeout(self, way):
@@ -57,6 +59,23 @@ class StoppedPeers(SshCase):
         self.assertGreater(result.seconds, 1)
 
 
+class SilentShells(SshCase):
+    @each_way(*REMOTE_WAYS)
+    def test_a_far_side_that_never_answers_is_a_connect_timeout(self, way):
+        source, target = self.path("source"), self.path("target-" + way)
+        os.makedirs(source, exist_ok=True)
+        for name, text in (("silent", "exec sleep 1000\n"), ("polite", "echo welcome\nexec sleep 1000\n")):
+            with self.subTest(shell=name):
+                self.shell = self.script(name, text)
+                run = self.start_way(way, source, target, "--connect-timeout=1")
+                shells = wait_until(lambda: children_of(run.pid), "the remote shell starts")
+                result = self.expect(35, run.wait(BOUND))
+                self.assertGreaterEqual(result.seconds, 1)
+                self.assertRegex(result.text(), r"(?m)^fgsync: near: ")
+                self.wait_gone(shells, BOUND)
+                self.assertFalse(os.path.lexists(target))
+
+
 @needs_root
 class SilentLinks(NetworkCase):
     def setUp(self):
@@ -65,20 +84,35 @@ class SilentLinks(NetworkCase):
         os.mkdir(self.source)
         write_large(f"{self.source}/large", 64 * MIB)
 
-    @each_way(*REMOTE_WAYS)
-    def test_a_link_that_drops_everything_ends_both_sides(self, way):
+    def check_dropping(self, way, sides):
+        """Whoever drops what comes in, both sides end in time, and the next run has no trouble."""
         target = self.path("target-" + way)
         run = self.start_way(way, self.source, target, SLOW, f"--timeout={TIMEOUT}")
-        wait_until(lambda: has_staged_data(target), "data is staged")
+        wait_until(lambda: has_journaled_chunks(target), "data is journaled")
         processes = [self.far_pids()[-1], *children_of(run.pid)]
-        self.filter("far", "input", "drop")
+        for side in sides:
+            self.filter(side, "input", "drop")
         try:
             result = self.expect(30, run.wait(BOUND))
             self.assertRegex(result.text(), r"(?m)^fgsync: .*timeout.*near")
             self.wait_gone(processes, BOUND)
         finally:
-            self.output_of("far", "nft", "flush", "ruleset")
-        assert_no_state(self, target)
+            self.heal()
+        assert_only_resumable_state(self, target)
+        self.expect(0, self.go(way, self.source, target))
+        assert_replica(self, self.source, target)
+
+    @each_way(*REMOTE_WAYS)
+    def test_a_link_that_drops_what_goes_there_ends_both_sides(self, way):
+        self.check_dropping(way, ("far",))
+
+    @each_way(*REMOTE_WAYS)
+    def test_a_link_that_drops_what_comes_back_ends_both_sides(self, way):
+        self.check_dropping(way, ("near",))
+
+    @each_way(*REMOTE_WAYS)
+    def test_a_link_that_drops_everything_ends_both_sides(self, way):
+        self.check_dropping(way, ("near", "far"))
 
     @each_way(*REMOTE_WAYS)
     def test_a_firewall_that_drops_is_a_connect_timeout(self, way):

@@ -1,4 +1,5 @@
 """Makes source trees, and judges replicas by programs and calls that know nothing of fgsync."""
+import contextlib
 import os
 import random
 import stat
@@ -138,24 +139,62 @@ def sha256(path):
 
 
 def rsync_differences(source, target):
-    """What rsync would still change, comparing contents: nothing, for a replica. .fgsync would be named too."""
-    command = ["rsync", "-nac", "--delete", "-i", f"{source}/", f"{target}/"]
+    """What rsync would still change, comparing contents: nothing, for a replica."""
+    command = ["rsync", "-nac", "--delete", "-i", "--exclude=/.fgsync", f"{source}/", f"{target}/"]
     done = subprocess.run(command, capture_output=True, check=False)
     return (done.stdout + done.stderr).decode("utf-8", "backslashreplace")
 
 
 def assert_replica(case, source, target, rsync=True):
-    """Names, kinds, modes, owners, times to the nanosecond and contents are the same, and nothing is left behind."""
-    wanted, got = listing(source, True), listing(target, True)
+    """Names, kinds, modes, owners, times to the nanosecond and contents are the same, and nothing is left behind but
+    the receipt."""
+    wanted, got = listing(source), listing(target)
     differences = [f"{path[-200:]!r}: {wanted.get(path)} -> {got.get(path)}"
                    for path in sorted(wanted.keys() | got.keys()) if wanted.get(path) != got.get(path)]
     case.assertEqual([], differences[:10], f"{len(differences)} differences")
+    assert_no_state(case, target)
     if rsync:
         case.assertEqual("", rsync_differences(source, target))
 
 
+def names_in(directory):
+    """Sorted, without the state directory."""
+    return sorted(set(os.listdir(directory)) - {".fgsync"})
+
+
+def state_names(target):
+    """What runs have left besides the receipt."""
+    try:
+        return sorted(set(os.listdir(os.path.join(target, ".fgsync"))) - {"receipt"})
+    except FileNotFoundError:
+        return []
+
+
 def assert_no_state(case, target):
-    case.assertFalse(os.path.lexists(os.path.join(target, ".fgsync")), "staging is left behind")
+    case.assertEqual([], state_names(target), "state is left behind")
+
+
+def assert_only_resumable_state(case, target):
+    """A run that was interrupted leaves a journal and the large files that it names, and no small ones."""
+    left = {os.path.relpath(path, target): os.lstat(path).st_size for path in staged_files(target)}
+    journals = [path for path in left if os.path.basename(path) == "journal"]
+    case.assertEqual(1, len(journals), left)
+    for path, size in left.items():
+        case.assertEqual(os.path.dirname(journals[0]), os.path.dirname(path))
+        case.assertTrue(path in journals or size >= MIB, left)
+
+
+def journals(target):
+    return [path for path in staged_files(target) if os.path.basename(path) == "journal"]
+
+
+def has_journaled_chunks(target):
+    """Whether a journal says more than that files have begun to come."""
+    for path in journals(target):
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.getsize(path) > 400:
+                return True
+    return False
 
 
 def staged_files(target):
@@ -163,7 +202,7 @@ def staged_files(target):
     found = []
     state = os.path.join(target, ".fgsync")
     for root, _, names in os.walk(state):
-        found += [os.path.join(root, name) for name in names]
+        found += [os.path.join(root, name) for name in names if root != state]
     return found
 
 

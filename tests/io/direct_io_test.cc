@@ -92,6 +92,20 @@ TEST_P(DirectIoTest, RegisteredMemoryServesTheSame) {
   runtime().run(write_and_read_back(runtime().control(), file(), pool(), true));
 }
 
+// A process has one session after the other, each with a pool of its own, which is likely to be
+// given the same address.
+Task<void> write_and_read_back_with_pools(Io& io, const FileHandle& file) {
+  for (int i = 0; i < 3; ++i) {
+    auto pool = BufferPool::create(kSlotBytes, 8);
+    EXPECT_TRUE(pool.ok());
+    co_await write_and_read_back(io, file, **pool, true);
+  }
+}
+
+TEST_P(DirectIoTest, MemoryRegisteredLaterTakesTheOthersPlace) {
+  runtime().run(write_and_read_back_with_pools(runtime().control(), file()));
+}
+
 Task<void> read_near_the_end(Io& io, const FileHandle& file, BufferPool& pool) {
   Buffer buffer = co_await AcquireBuffer(pool, io);
   const Result<std::size_t> tail = co_await read_direct(io, file, buffer.whole(), 0);

@@ -132,6 +132,44 @@ TEST(RuntimeTest, SixtyFourDescriptorsAndLittleLockedMemoryAreEnoughForTheRing) 
   EXPECT_TRUE(holds_in_child([] { return works_when_poor(IoEngine::kUring); }));
 }
 
+// Bytes of each ring's submission entries, as mapped: 64 bytes an entry, in whole pages.
+std::vector<std::size_t> submission_entry_bytes() {
+  constexpr std::size_t kOffset = 0x10000000;  // IORING_OFF_SQES, io_uring_setup(2)
+  std::ifstream maps("/proc/self/maps");
+  std::vector<std::size_t> found;
+  for (std::string line; std::getline(maps, line);) {
+    std::size_t start = 0, end = 0, offset = 0;
+    const int fields = std::sscanf(line.c_str(), "%zx-%zx %*s %zx", &start, &end, &offset);
+    const bool is_ring = line.find("io_uring") != std::string::npos;
+    if (fields == 3 && is_ring && offset == kOffset) found.push_back(end - start);
+  }
+  return found;
+}
+
+// Whether the rings of a runtime with two workers take so many bytes each, under this soft limit of
+// locked memory.
+bool rings_take(std::size_t bytes, rlim_t locked_memory) {
+  rlimit locked{};
+  if (::getrlimit(RLIMIT_MEMLOCK, &locked) != 0) return false;
+  locked.rlim_cur = locked_memory;
+  if (::setrlimit(RLIMIT_MEMLOCK, &locked) != 0) return false;
+  const auto runtime = create_runtime(options_for(IoEngine::kUring, 2));
+  return runtime.ok() && submission_entry_bytes() == std::vector<std::size_t>(3, bytes);
+}
+
+TEST(RuntimeTest, RingsAreSmallWhereLittleMemoryMayBeLocked) {
+  const std::string reason = uring_unavailable_reason();
+  if (!reason.empty()) GTEST_SKIP() << reason;
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  EXPECT_TRUE(holds_in_child([&] { return rings_take(page, 64 * 1024); }));
+  rlimit locked{};
+  ASSERT_EQ(::getrlimit(RLIMIT_MEMLOCK, &locked), 0);
+  if (locked.rlim_max < 1024 * 1024) GTEST_SKIP() << "1 MiB of memory may not be locked here";
+  EXPECT_TRUE(holds_in_child([&] { return rings_take(page, 1024 * 1024 - 1); }));
+  const std::size_t large = std::max<std::size_t>(page, 256 * 64);
+  EXPECT_TRUE(holds_in_child([&] { return rings_take(large, 1024 * 1024); }));
+}
+
 TEST(RuntimeTest, TooFewDescriptorsAreAnErrorAndNotAnAbort) {
   EXPECT_TRUE(holds_in_child([] {
     // The undefined-behaviour sanitizer needs descriptors itself when it first sees a type.

@@ -136,6 +136,20 @@ TEST_P(WorkerTest, BlockingJobsRunElsewhereAndTheirCapturesLiveOnce) {
   runtime().run(run_jobs(runtime().control()));
 }
 
+Task<void> run_jobs_where_they_fit(Io& io) {
+  const auto worker = std::this_thread::get_id();
+  std::thread::id ran_on;
+  co_await run_job(io, /*may_block=*/false, [&] { ran_on = std::this_thread::get_id(); });
+  EXPECT_EQ(ran_on, worker);
+  co_await run_job(io, /*may_block=*/true, [&] { ran_on = std::this_thread::get_id(); });
+  EXPECT_NE(ran_on, worker);
+  EXPECT_EQ(std::this_thread::get_id(), worker);
+}
+
+TEST_P(WorkerTest, JobsThatDoNotBlockRunHereAndOthersElsewhere) {
+  runtime().run(run_jobs_where_they_fit(runtime().control()));
+}
+
 Task<void> run_meeting_job(Io& io, std::atomic<int>& inside) {
   co_await run_blocking(io, [&] {
     ++inside;

@@ -32,6 +32,7 @@ constexpr std::size_t kMarkBytes = 56;
 struct SharedMark {
   char name[kMarkBytes];
   std::uint64_t count;
+  std::uint64_t first;  // the seed that reached it first
 };
 
 // What a job and its parent share.
@@ -53,7 +54,9 @@ JobState* marked_state = nullptr;  // this process's job
 void count_mark(const char* name) {
   for (SharedMark& mark : marked_state->marks) {
     if (mark.count > 0 && std::strcmp(mark.name, name) != 0) continue;
-    if (mark.count++ == 0) std::snprintf(mark.name, kMarkBytes, "%s", name);
+    if (mark.count++ > 0) return;
+    std::snprintf(mark.name, kMarkBytes, "%s", name);
+    mark.first = marked_state->current;
     return;
   }
 }
@@ -88,16 +91,16 @@ std::uint64_t failures_of(const JobState* states, unsigned jobs) {
   return failures;
 }
 
-void run_job(JobState* states, unsigned job, std::uint64_t end, unsigned jobs,
-             std::uint64_t failures_max) {
+void run_job(JobState* states, unsigned job, unsigned jobs, const CampaignOptions& options) {
   JobState& state = states[job];
   // Huge pages would zero 2 MiB for each buffer slot that a run touches.
   (void)::prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
   marked_state = &state;
   mark_observer = &count_mark;
+  const std::uint64_t end = options.first + options.seeds;
   for (;;) {
     const std::uint64_t seed = state.next.load();
-    if (seed >= end || failures_of(states, jobs) >= failures_max) return;
+    if (seed >= end || failures_of(states, jobs) >= options.failures_max) return;
     state.current = seed;
     state.next = seed + jobs;
     const Outcome outcome = Scenario(seed, {}, false).run();
@@ -106,18 +109,20 @@ void run_job(JobState* states, unsigned job, std::uint64_t end, unsigned jobs,
     state.good_runs += std::uint64_t(outcome.good_runs);
     state.steps += outcome.steps;
     state.hash ^= outcome.trace_hash * (2 * seed + 1);
+    if (options.traces) {
+      std::printf("seed %llu: trace %016llx\n", static_cast<unsigned long long>(seed),
+                  static_cast<unsigned long long>(outcome.trace_hash));
+    }
     if (!outcome.violation.empty()) report(state, seed, outcome.violation);
   }
 }
 
-pid_t start_job(JobState* states, unsigned job, std::uint64_t end, unsigned jobs,
-                std::uint64_t failures_max) {
+pid_t start_job(JobState* states, unsigned job, unsigned jobs, const CampaignOptions& options) {
   std::fflush(nullptr);
   const pid_t pid = ::fork();
   if (pid != 0) return pid;
-  run_job(states, job, end, jobs, failures_max);
-  std::fflush(nullptr);
-  ::_exit(0);
+  run_job(states, job, jobs, options);
+  std::exit(0);
 }
 
 std::string death_of(int status) {
@@ -130,12 +135,11 @@ std::string death_of(int status) {
 CampaignResult run_campaign(const CampaignOptions& options) {
   const auto started = std::chrono::steady_clock::now();
   const unsigned jobs = std::max(1u, options.jobs);
-  const std::uint64_t end = options.first + options.seeds;
   JobState* const states = make_states(jobs);
   std::vector<pid_t> pids(jobs);
   for (unsigned i = 0; i < jobs; ++i) {
     states[i].next = options.first + i;
-    pids[i] = start_job(states, i, end, jobs, options.failures_max);
+    pids[i] = start_job(states, i, jobs, options);
   }
   for (unsigned left = jobs; left > 0;) {
     int status = 0;
@@ -150,7 +154,7 @@ CampaignResult run_campaign(const CampaignOptions& options) {
     }
     ++state.seeds;
     report(state, state.current, death_of(status));
-    *found = start_job(states, job, end, jobs, options.failures_max);
+    *found = start_job(states, job, jobs, options);
   }
   CampaignResult result;
   for (unsigned i = 0; i < jobs; ++i) {
@@ -161,7 +165,9 @@ CampaignResult run_campaign(const CampaignOptions& options) {
     result.steps += state.steps;
     result.hash ^= state.hash;
     for (const SharedMark& mark : state.marks) {
-      if (mark.count > 0) result.marks[mark.name] += mark.count;
+      if (mark.count == 0) continue;
+      MarkCount& total = result.marks.try_emplace(mark.name, 0, mark.first).first->second;
+      total = {total.count + mark.count, std::min(total.first, mark.first)};
     }
     for (std::uint64_t j = 0; j < state.failures; ++j) {
       result.failed.push_back({state.failed[j].seed, state.failed[j].text});

@@ -15,6 +15,12 @@ struct FailedSeed {
   std::string violation;
 };
 
+// How often a mark was reached, and by which seed first.
+struct MarkCount {
+  std::uint64_t count;
+  std::uint64_t first;
+};
+
 struct CampaignResult {
   std::uint64_t seeds = 0;
   std::uint64_t runs = 0;
@@ -22,7 +28,7 @@ struct CampaignResult {
   std::uint64_t steps = 0;
   std::uint64_t hash = 0;  // of all traces
   std::vector<FailedSeed> failed;
-  std::map<std::string, std::uint64_t> marks;  // how often each mark was reached
+  std::map<std::string, MarkCount> marks;
   double seconds = 0;
 };
 
@@ -31,6 +37,7 @@ struct CampaignOptions {
   std::uint64_t seeds = 1;
   unsigned jobs = 1;
   std::uint64_t failures_max = 20;  // stop after so many
+  bool traces = false;              // a line for each seed with its trace's hash
 };
 
 // Each job is a process of its own, so that a seed that crashes is a violation like any other.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <iterator>
+#include <ranges>
 
 #include "base/assert.h"
 #include "storage/tree_walker.h"
@@ -11,6 +13,24 @@ namespace fgsync::sim {
 namespace {
 
 constexpr std::size_t kPageBytes = 4096;
+
+std::size_t pages_of(std::size_t bytes) { return (bytes + kPageBytes - 1) / kPageBytes; }
+
+// One page of it, as far as it is there.
+std::span<const std::byte> page_of(const Bytes& bytes, std::size_t page) {
+  const std::size_t start = std::min(page * kPageBytes, bytes.size());
+  return std::span(bytes).subspan(start, std::min(kPageBytes, bytes.size() - start));
+}
+
+// Zeros where the other one has nothing.
+void take_page(Bytes& bytes, std::size_t page, const Bytes& from) {
+  const std::span<const std::byte> taken = page_of(from, page);
+  const std::size_t start = page * kPageBytes;
+  const std::size_t end = std::min(start + kPageBytes, bytes.size());
+  for (std::size_t i = start; i < end; ++i) {
+    bytes[i] = i - start < taken.size() ? taken[i - start] : std::byte{0};
+  }
+}
 
 }  // namespace
 
@@ -87,7 +107,7 @@ Node& Disk::create(Node& directory, const std::string& name, io::FileType type, 
   node.name = name;
   directory.entries[name] = node.inode;
   directory.attributes.mtime = directory.ctime = now;
-  pending_.push_back({directory.inode, name, node.inode, 0, {}});
+  pending_.push_back({directory.inode, name, node.inode, 0, {}, 0});
   return nodes_.emplace(node.inode, std::move(node)).first->second;
 }
 
@@ -108,13 +128,37 @@ void Disk::rename(Node& from, const std::string& from_name, Node& to, const std:
   moved.name = to_name;
   moved.ctime = from.ctime = to.ctime = now;
   from.attributes.mtime = to.attributes.mtime = now;
-  pending_.push_back({to.inode, to_name, moved.inode, from.inode, from_name});
+  pending_.push_back({to.inode, to_name, moved.inode, from.inode, from_name, 0});
+}
+
+void Disk::exchange(Node& directory, const std::string& name, Node& other_directory,
+                    const std::string& other_name, io::FileTime now) {
+  Node& one = *find(directory.entries.at(name));
+  Node& other = *find(other_directory.entries.at(other_name));
+  std::swap(directory.entries.at(name), other_directory.entries.at(other_name));
+  std::swap(one.parent, other.parent);
+  std::swap(one.name, other.name);
+  one.ctime = other.ctime = directory.ctime = other_directory.ctime = now;
+  directory.attributes.mtime = other_directory.attributes.mtime = now;
+  pending_.push_back(
+      {other_directory.inode, other_name, one.inode, directory.inode, name, other.inode});
+}
+
+Node& Disk::link(const Node& file, Node& directory, const std::string& name, io::FileTime now) {
+  Node& linked = create(directory, name, file.type, file.attributes.mode, now);
+  linked.attributes = file.attributes;
+  linked.durable_attributes = file.durable_attributes;
+  linked.data = file.data;
+  linked.durable_data = file.durable_data;
+  linked.lost_pages = file.lost_pages;
+  linked.loss_untold = file.loss_untold;
+  return linked;
 }
 
 void Disk::remove(Node& directory, const std::string& name, io::FileTime now) {
   detach(directory, name);
   directory.attributes.mtime = directory.ctime = now;
-  pending_.push_back({directory.inode, name, 0, 0, {}});
+  pending_.push_back({directory.inode, name, 0, 0, {}, 0});
 }
 
 Bytes& Disk::own_data(Node& node) {
@@ -127,12 +171,22 @@ void Disk::write(Node& node, std::span<const std::byte> bytes, std::uint64_t off
   Bytes& data = own_data(node);
   if (data.size() < offset + bytes.size()) data.resize(offset + bytes.size());
   std::copy(bytes.begin(), bytes.end(), data.begin() + std::ptrdiff_t(offset));
+  if (!bytes.empty()) {
+    node.lost_pages.erase(node.lost_pages.lower_bound(offset / kPageBytes),
+                          node.lost_pages.upper_bound((offset + bytes.size() - 1) / kPageBytes));
+  }
   node.attributes.mtime = node.ctime = now;
 }
 
 void Disk::truncate(Node& node, std::uint64_t size, io::FileTime now) {
   own_data(node).resize(size);
+  node.lost_pages.erase(node.lost_pages.lower_bound(pages_of(size)), node.lost_pages.end());
   node.attributes.mtime = node.ctime = now;
+}
+
+void Disk::replace(Node& node, const Bytes& bytes, io::FileTime now) {
+  truncate(node, 0, now);
+  write(node, bytes, 0, now);
 }
 
 void Disk::make_durable(const EntryChange& change) {
@@ -140,7 +194,11 @@ void Disk::make_durable(const EntryChange& change) {
   if (change.from_directory != 0) {
     auto& source = find(change.from_directory)->durable_entries;
     const auto entry = source.find(change.from_name);
-    if (entry != source.end() && entry->second == change.inode) source.erase(entry);
+    if (change.exchanged != 0) {
+      source[change.from_name] = change.exchanged;
+    } else if (entry != source.end() && entry->second == change.inode) {
+      source.erase(entry);
+    }
   }
   if (change.inode != 0) {
     directory->durable_entries[change.name] = change.inode;
@@ -149,23 +207,44 @@ void Disk::make_durable(const EntryChange& change) {
   }
 }
 
+std::shared_ptr<Bytes> Disk::written(const Node& node) {
+  if (node.lost_pages.empty()) return node.data;
+  auto result = std::make_shared<Bytes>(*node.data);
+  for (const std::size_t page : node.lost_pages) take_page(*result, page, *node.durable_data);
+  return result;
+}
+
 void Disk::sync_data(Node& node) {
-  if (node.type == io::FileType::kRegular && !node.unwritten) node.durable_data = node.data;
+  if (node.type == io::FileType::kRegular) node.durable_data = written(node);
 }
 
 void Disk::sync(Node& node) {
   sync_data(node);
   node.durable_attributes = node.attributes;
   if (node.type != io::FileType::kDirectory) return;
+  make_entries_durable(node.inode);
+}
+
+// What changes the directory's entries; and what the names in these changes were before: a journal
+// has it in front of them, and no file system brings it to the disk behind them.
+void Disk::make_entries_durable(std::uint64_t directory) {
+  std::set<std::pair<std::uint64_t, std::string>> names;
   std::vector<EntryChange> others;
-  for (EntryChange& change : pending_) {
-    if (change.directory == node.inode || change.from_directory == node.inode) {
-      make_durable(change);
-    } else {
-      others.push_back(std::move(change));
+  std::vector<EntryChange> durable;
+  for (; !pending_.empty(); pending_.pop_back()) {
+    EntryChange& change = pending_.back();
+    const std::pair name(change.directory, change.name);
+    const std::pair from(change.from_directory, change.from_name);
+    const bool is_meant = change.directory == directory || change.from_directory == directory ||
+                          names.contains(name) || names.contains(from);
+    if (is_meant) {
+      names.insert(name);
+      if (change.from_directory != 0) names.insert(from);
     }
+    (is_meant ? durable : others).push_back(std::move(change));
   }
-  pending_ = std::move(others);
+  for (const EntryChange& change : durable | std::views::reverse) make_durable(change);
+  pending_.assign(std::make_move_iterator(others.rbegin()), std::make_move_iterator(others.rend()));
 }
 
 void Disk::sync_mount(std::uint64_t mount) {
@@ -185,31 +264,38 @@ void Disk::sync_mount(std::uint64_t mount) {
   }
 }
 
-void Disk::fail_sync(Node& node) {
-  if (node.durable_data != node.data) node.unwritten = true;
+void Disk::drop_cached(Node& node) {
+  if (node.lost_pages.empty()) return;
+  node.data = written(node);
+  node.lost_pages.clear();
 }
 
-void Disk::fail_sync_mount(std::uint64_t mount, Random& random) {
+void Disk::fail_sync(Node& node) {
+  if (node.durable_data == node.data) return;
+  for (std::size_t page = 0; page < pages_of(node.data->size()); ++page) {
+    const bool same =
+        std::ranges::equal(page_of(*node.data, page), page_of(*node.durable_data, page));
+    if (!same) node.lost_pages.insert(page);
+  }
+}
+
+void Disk::fail_sync_mount(std::uint64_t mount, bool silently, Random& random) {
   for (auto& [inode, node] : nodes_) {
-    if (node.mount == mount && node.durable_data != node.data && random.percent(60)) {
-      node.unwritten = true;
-    }
+    if (node.mount != mount || node.durable_data == node.data || !random.percent(60)) continue;
+    fail_sync(node);
+    node.loss_untold = !silently;
   }
 }
 
 // Each page is the old one, the new one, or (where the file has grown) zeros.
 std::shared_ptr<Bytes> Disk::torn(const Node& node, Random& random) {
-  const Bytes& before = *node.durable_data;
-  const Bytes& after = *node.data;
   const std::uint64_t choice = random.below(4);
-  if (choice == 0) return std::make_shared<Bytes>(before);
-  if (choice == 1 && !node.unwritten) return std::make_shared<Bytes>(after);
-  auto result = std::make_shared<Bytes>(random.percent(50) ? after.size() : before.size());
-  for (std::size_t page = 0; page < result->size(); page += kPageBytes) {
-    const Bytes& from = !node.unwritten && random.percent(50) ? after : before;
-    if (page >= from.size()) continue;
-    const std::size_t bytes = std::min({kPageBytes, from.size() - page, result->size() - page});
-    std::memcpy(result->data() + page, from.data() + page, bytes);
+  if (choice == 0) return std::make_shared<Bytes>(*node.durable_data);
+  auto result = std::make_shared<Bytes>(*written(node));
+  if (choice == 1) return result;
+  if (random.percent(50)) result->resize(node.durable_data->size());
+  for (std::size_t page = 0; page < pages_of(result->size()); ++page) {
+    if (random.percent(50)) take_page(*result, page, *node.durable_data);
   }
   return result;
 }
@@ -234,7 +320,8 @@ void Disk::crash(Random& random) {
     node.attributes = node.durable_attributes;
     if (node.data != node.durable_data) node.data = torn(node, random);
     node.durable_data = node.data;
-    node.unwritten = false;
+    node.lost_pages.clear();
+    node.loss_untold = false;
     node.entries.clear();
     for (const auto& [name, child] : node.durable_entries) {
       const auto found = nodes_.find(child);
@@ -251,27 +338,19 @@ void Disk::crash(Random& random) {
   nodes_ = std::move(left);
 }
 
-bool Disk::rot(std::uint64_t directory, Random& random) {
-  std::vector<Node*> files;
-  for (auto& [inode, node] : nodes_) {
-    if (node.data != nullptr && !node.data->empty() && is_below(node, directory)) {
-      files.push_back(&node);
-    }
-  }
-  if (files.empty()) return false;
-  Node& node = *files[random.below(files.size())];
-  Bytes& data = own_data(node);
+void Disk::rot(Node& file, Random& random) {
+  Bytes& data = own_data(file);
   data[random.below(data.size())] ^= std::byte(1u << random.below(8));
-  node.durable_data = node.data;
-  return true;
+  file.durable_data = file.data;
 }
 
-std::uint64_t Disk::data_bytes() const {
-  std::uint64_t bytes = 0;
-  for (const auto& [inode, node] : nodes_) {
-    if (node.data != nullptr && node.parent != 0) bytes += node.data->size();
+std::vector<Node*> Disk::files_at_rest(std::uint64_t directory) {
+  std::vector<Node*> files;
+  for (auto& [inode, node] : nodes_) {
+    const bool at_rest = node.data != nullptr && node.data == node.durable_data;
+    if (at_rest && !node.data->empty() && is_below(node, directory)) files.push_back(&node);
   }
-  return bytes;
+  return files;
 }
 
 }  // namespace fgsync::sim

@@ -8,15 +8,18 @@
 //   syncfs            everything on that mount
 //
 // Whatever is not durable may or may not survive: the seed decides page by page, entry by entry. A
-// failed sync leaves pages clean that are not on the disk: no later sync writes them (what Linux
-// does; see "Can Applications Recover from fsync Failures?", USENIX ATC 2020).
+// failed sync leaves pages clean that are not on the disk: no later sync writes them, unless they
+// are written anew (what Linux does; see "Can Applications Recover from fsync Failures?", USENIX
+// ATC 2020). Of what a failed syncfs has lost, the next sync of the file itself tells, once.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "io/file_system.h"
@@ -48,7 +51,8 @@ struct Node {
   Attributes durable_attributes;
   std::shared_ptr<Bytes> durable_data;
   std::map<std::string, std::uint64_t> durable_entries;
-  bool unwritten = false;  // after a failed sync: clean in memory, and not on the disk
+  std::set<std::size_t> lost_pages;  // clean in memory, and not on the disk
+  bool loss_untold = false;          // its next sync says so
 };
 
 class Disk {
@@ -70,23 +74,33 @@ class Disk {
                io::FileTime now);
   void rename(Node& from, const std::string& from_name, Node& to, const std::string& to_name,
               io::FileTime now);
+  void exchange(Node& directory, const std::string& name, Node& other_directory,
+                const std::string& other_name, io::FileTime now);
+  // One more name for a file. It gets a node of its own that begins with the same contents, which
+  // is the same for everybody who never changes in place a file with two names.
+  Node& link(const Node& file, Node& directory, const std::string& name, io::FileTime now);
   void remove(Node& directory, const std::string& name, io::FileTime now);
   void write(Node& node, std::span<const std::byte> bytes, std::uint64_t offset, io::FileTime now);
   void truncate(Node& node, std::uint64_t size, io::FileTime now);
+  void replace(Node& node, const Bytes& bytes, io::FileTime now);
 
   void sync_data(Node& node);
   void sync(Node& node);
   void sync_mount(std::uint64_t mount);
-  // A sync that fails: what it should have made durable never will be.
+  // Whether a sync of the file must fail for what was lost before.
+  bool tells_loss(Node& node) { return std::exchange(node.loss_untold, false); }
+  // What is read next is what the disk has, unless it still waits to be written.
+  void drop_cached(Node& node);
+  // A sync that fails, whether it says so or not: what it should have made durable never will be.
   void fail_sync(Node& node);
-  void fail_sync_mount(std::uint64_t mount, Random& random);
+  void fail_sync_mount(std::uint64_t mount, bool silently, Random& random);
 
   // Power is cut: only the durable part and what the seed lets survive of the rest is left.
   void crash(Random& random);
-  // Flips a bit of some file below the directory, silently; false if there is none.
-  bool rot(std::uint64_t directory, Random& random);
-
-  std::uint64_t data_bytes() const;
+  // Flips a bit of the file, in memory and on the disk, and nothing else tells of it.
+  void rot(Node& file, Random& random);
+  // Regular files below the directory with something in them, all of it on the disk.
+  std::vector<Node*> files_at_rest(std::uint64_t directory);
 
  private:
   struct EntryChange {
@@ -95,10 +109,14 @@ class Disk {
     std::uint64_t inode;           // 0: removed
     std::uint64_t from_directory;  // 0: no rename
     std::string from_name;
+    std::uint64_t exchanged = 0;  // what has got that name in exchange
   };
   void make_durable(const EntryChange& change);
+  void make_entries_durable(std::uint64_t directory);
   void detach(Node& directory, const std::string& name);
   static Bytes& own_data(Node& node);
+  // What would be there if everything that waits were written.
+  static std::shared_ptr<Bytes> written(const Node& node);
   static std::shared_ptr<Bytes> torn(const Node& node, Random& random);
 
   std::uint64_t device_;

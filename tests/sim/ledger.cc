@@ -45,18 +45,34 @@ void Ledger::add_node(const Disk& disk, const Node& node, const std::string& pat
     case io::FileType::kSymlink:
       record.links.insert(node.link_target);
       break;
-    default:
+    case io::FileType::kRegular:
       record.files.push_back(
           {node.attributes.mtime, node.data, target ? io::TimePoint::min() : io::TimePoint::max()});
+      break;
+    default:
+      break;  // is not replicated
   }
 }
 
 void Ledger::source_changed(const std::string& path, const Node* now_there, io::TimePoint now) {
+  steady_ = false;
   Record& record = records_[path];
   record.changed = now;
   for (Version& version : record.files) version.until = std::min(version.until, now);
   if (now_there == nullptr) return;
   record.files.push_back({now_there->attributes.mtime, now_there->data});
+}
+
+void Ledger::rotted(const std::string& path, const Node& file, const Bytes& before) {
+  steady_ = false;
+  Record& record = records_.at(path);
+  record.rotten = true;
+  io::TimePoint until = io::TimePoint::min();
+  for (const Version& version : record.files) {
+    const bool was_this = version.mtime == file.attributes.mtime && *version.data == before;
+    if (was_this) until = std::max(until, version.until);
+  }
+  record.files.push_back({file.attributes.mtime, file.data, until});
 }
 
 std::vector<std::string> Ledger::source_files() const {
@@ -138,23 +154,40 @@ std::string Ledger::check_tree(const Disk& disk) const {
   return "";
 }
 
+struct Ledger::Comparison {
+  const Disk& source;
+  const Disk& target;
+  io::TimePoint since;
+  bool in_company;
+  bool owners;  // they must be the same: none was refused
+};
+
 std::string Ledger::compare(const Disk& source, const std::string& source_root, const Disk& target,
-                            io::TimePoint since) const {
-  const Node* const wanted = source.find_path(source_root);
-  return compare_node(source, *wanted, target, target.find_path(root_), "", since);
+                            io::TimePoint since, bool in_company, bool owners) const {
+  const Comparison how{source, target, since, in_company, owners};
+  return compare_node(how, *source.find_path(source_root), target.find_path(root_), "");
 }
 
-std::string Ledger::compare_node(const Disk& source, const Node& wanted, const Disk& target,
-                                 const Node* present, const std::string& path,
-                                 io::TimePoint since) const {
+bool Ledger::holds_changing(const std::string& directory, io::TimePoint since) const {
+  return std::any_of(records_.begin(), records_.end(), [&](const auto& entry) {
+    const auto& [path, record] = entry;
+    const std::size_t slash = path.rfind('/');
+    const std::string parent = slash == std::string::npos ? "" : path.substr(0, slash);
+    return !path.empty() && parent == directory && record.changed >= since;
+  });
+}
+
+std::string Ledger::compare_node(const Comparison& how, const Node& wanted, const Node* present,
+                                 const std::string& path) const {
   const std::string name = path.empty() ? "." : path;
   const auto found = records_.find(path);
-  const bool changing = found != records_.end() && found->second.changed >= since;
+  const bool known = found != records_.end();
+  const bool changing = known && found->second.changed >= how.since;
   if (present == nullptr) return changing ? "" : name + ": is missing";
   if (changing && wanted.type == io::FileType::kRegular && present->data != nullptr) {
     // Whatever stands there is a version (checked elsewhere), and must be one of this run's time.
     for (const Version& version : found->second.files) {
-      if (version.until >= since && *version.data == *present->data) return "";
+      if (version.until >= how.since && *version.data == *present->data) return "";
     }
     return name + ": is older than the run";
   }
@@ -162,30 +195,25 @@ std::string Ledger::compare_node(const Disk& source, const Node& wanted, const D
   if (wanted.type == io::FileType::kSymlink && present->link_target != wanted.link_target) {
     return name + ": leads to " + present->link_target;
   }
-  if (wanted.data != nullptr && *wanted.data != *present->data) {
+  const bool rotten = known && found->second.rotten;
+  if (wanted.data != nullptr && *wanted.data != *present->data && !rotten) {
     return name + ": " + difference(*present->data, *wanted.data);
   }
   const Attributes& is = present->attributes;
   const Attributes& must = wanted.attributes;
-  bool holds_changing = false;
-  if (wanted.type == io::FileType::kDirectory) {
-    for (const auto& [below, record] : records_) {
-      const std::size_t slash = below.rfind('/');
-      const std::string parent = slash == std::string::npos ? "" : below.substr(0, slash);
-      if (!below.empty() && parent == path && record.changed >= since) holds_changing = true;
-    }
-  }
-  if (is.mtime != must.mtime && !holds_changing) {
+  const bool directory = wanted.type == io::FileType::kDirectory;
+  const bool time_moves =
+      (wanted.data == nullptr && how.in_company) || (directory && holds_changing(path, how.since));
+  if (is.mtime != must.mtime && !time_moves) {
     return name + ": time " + text_of(is.mtime) + " instead of " + text_of(must.mtime);
   }
-  if (is.uid != must.uid || is.gid != must.gid) return name + ": another owner";
+  if (how.owners && (is.uid != must.uid || is.gid != must.gid)) return name + ": another owner";
   if (wanted.type != io::FileType::kSymlink && is.mode != must.mode) return name + ": another mode";
   for (const auto& [child, inode] : wanted.entries) {
     const auto entry = present->entries.find(child);
     const Node* const there =
-        entry == present->entries.end() ? nullptr : target.find(entry->second);
-    std::string wrong =
-        compare_node(source, *source.find(inode), target, there, join(path, child), since);
+        entry == present->entries.end() ? nullptr : how.target.find(entry->second);
+    std::string wrong = compare_node(how, *how.source.find(inode), there, join(path, child));
     if (!wrong.empty()) return wrong;
   }
   return "";

@@ -5,7 +5,8 @@ A mutation is a sentence that says what is wrong, then blocks of: "@@ FILE", the
 once, "@@ becomes", and the lines that take their place. Only copies are changed: each changed source file is compiled
 by the command that the build has for it and linked in front of the libraries, which then don't give theirs.
 
-usage: mutate.py SOURCE-TREE BUILD-DIRECTORY SEEDS JOBS [NAME...]
+usage: mutate.py find SOURCE-TREE BUILD-DIRECTORY SEEDS JOBS [NAME...]
+       mutate.py check SOURCE-TREE          only whether each still finds the lines that it changes
 """
 import json
 import pathlib
@@ -14,6 +15,10 @@ import shlex
 import subprocess
 import sys
 import tempfile
+
+
+class Stale(Exception):
+    """The code has changed, and the mutation must follow."""
 
 
 def read_mutation(text):
@@ -35,7 +40,7 @@ def changed_files(tree, blocks):
     for path, before, after in blocks:
         text = texts.get(path) or (tree / path).read_text()
         if text.count(before) != 1:
-            sys.exit(f"{path}: this must stand there exactly once, is found {text.count(before)} times:\n{before}")
+            raise Stale(f"{path}: this must stand there exactly once, is found {text.count(before)} times:\n{before}")
         texts[path] = text.replace(before, after)
     return texts
 
@@ -69,24 +74,47 @@ def look_for(program, seeds, jobs):
     return int(re.search(r"^(\d+) seeds, ", output, re.MULTILINE).group(1)), found and found.group(0)
 
 
-def main():
-    if len(sys.argv) < 5:
-        sys.exit(__doc__)
-    tree, build_directory = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
-    folder = tree / "tests/sim/mutations"
-    names = sys.argv[5:] or sorted(file.stem for file in folder.glob("*.mutation"))
+def mutations(tree):
+    return {file.stem: read_mutation(file.read_text()) for file in sorted((tree / "tests/sim/mutations").iterdir())}
+
+
+def check(tree):
+    stale = 0
+    for name, blocks in mutations(tree).items():
+        try:
+            changed_files(tree, blocks)
+        except Stale as reason:
+            stale += 1
+            print(f"{name}: {reason}")
+    print(f"{len(mutations(tree))} mutations, {stale} stale")
+    sys.exit(1 if stale else 0)
+
+
+def find(tree, build_directory, seeds, jobs, names):
+    all_of_them = mutations(tree)
     missed = 0
-    for name in names:
-        blocks = read_mutation((folder / f"{name}.mutation").read_text())
+    for name in names or all_of_them:
         with tempfile.TemporaryDirectory() as work:
-            program = build(tree, build_directory, blocks, pathlib.Path(work))
-            seeds, violation = look_for(program, sys.argv[3], sys.argv[4])
+            program = build(tree, build_directory, all_of_them[name], pathlib.Path(work))
+            ran, violation = look_for(program, seeds, jobs)
         missed += violation is None
-        verdict = f"caught  {name:26} after {seeds:5} seeds: {violation[:150]}" if violation else \
-            f"MISSED  {name:26} in {seeds} seeds"
+        verdict = f"caught  {name:28} after {ran:5} seeds: {violation[:150]}" if violation else \
+            f"MISSED  {name:28} in {ran} seeds"
         print(verdict, flush=True)
-    print(f"{len(names)} mutations, {missed} missed")
+    print(f"{len(names or all_of_them)} mutations, {missed} missed")
     sys.exit(1 if missed else 0)
 
 
-main()
+def main():
+    arguments = sys.argv[2:]
+    if sys.argv[1:2] == ["check"] and len(arguments) == 1:
+        check(pathlib.Path(arguments[0]).resolve())
+    elif sys.argv[1:2] == ["find"] and len(arguments) >= 4:
+        tree, build_directory = (pathlib.Path(path).resolve() for path in arguments[:2])
+        find(tree, build_directory, arguments[2], arguments[3], arguments[4:])
+    else:
+        sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    main()

@@ -4,6 +4,7 @@
 #include <cerrno>
 
 #include "base/assert.h"
+#include "io/operation_steps.h"
 #include "io/sync.h"
 
 namespace fgsync::sim {
@@ -39,7 +40,7 @@ void Host::cut_power() {
 // ---- SimIo
 
 void SimIo::post(std::coroutine_handle<> coroutine) {
-  process_.world().soon([coroutine] { coroutine.resume(); });
+  process_.world().soon([coroutine] { coroutine.resume(); }, process_.actor());
 }
 
 void SimIo::complete(io::Operation& operation, std::int64_t result) {
@@ -94,21 +95,30 @@ void SimIo::run_job(io::Operation& operation) {
   if (world.now() < process_.host().slow_until) {
     time += std::chrono::milliseconds(world.random().below(2'000));
   }
-  world.after(time, [this, &operation] {
-    std::int64_t result = 0;
-    const auto& piece = operation.vectors[0];
-    auto* const bytes = static_cast<std::byte*>(piece.iov_base);
-    if (operation.kind == io::Operation::Kind::kRun) {
-      operation.job();
-    } else if (operation.kind == io::Operation::Kind::kRead) {
-      result =
-          process_.files().read_at(operation.descriptor, {bytes, piece.iov_len}, operation.offset);
-    } else {
-      result =
-          process_.files().write_at(operation.descriptor, {bytes, piece.iov_len}, operation.offset);
-    }
-    complete(operation, result);
-  });
+  world.after(
+      time, [this, &operation] { work_on(operation); }, process_.actor());
+}
+
+// A transfer that ends short goes on with another call, as in the engines.
+void SimIo::work_on(io::Operation& operation) {
+  if (operation.kind == io::Operation::Kind::kRun) {
+    operation.job();
+    return complete(operation, 0);
+  }
+  const iovec& piece = operation.vectors[0];
+  auto* const bytes = static_cast<std::byte*>(piece.iov_base);
+  const std::uint64_t offset = operation.offset + operation.transferred;
+  const bool reads = operation.kind == io::Operation::Kind::kRead;
+  SimFileSystem& files = process_.files();
+  const std::int64_t count =
+      reads ? files.read_at(operation.descriptor, {bytes, piece.iov_len}, offset)
+            : files.write_at(operation.descriptor, {bytes, piece.iov_len}, offset);
+  if (count < 0) return complete(operation, count);
+  const bool ended = reads && count == 0;
+  if (ended || io::absorb(operation, std::size_t(count))) {
+    return complete(operation, std::int64_t(operation.transferred));
+  }
+  run_job(operation);
 }
 
 io::Environment& SimIo::environment() { return process_.runtime().environment(); }
@@ -219,6 +229,8 @@ void SimEnvironment::random_bytes(std::span<std::byte> bytes) {
   process_.world().random().fill(bytes);
 }
 
+bool SimEnvironment::has_aes() { return process_.host().has_aes; }
+
 std::array<std::byte, 16> SimEnvironment::host_identity() {
   std::array<std::byte, 16> identity{};
   identity[0] = std::byte(process_.host().disk.device());
@@ -244,18 +256,22 @@ void SimRuntime::run(io::Task<void> /*main*/) {
 Process::Process(Host& host, Wire& wire, std::string name, std::size_t workers)
     : host_(host),
       name_(std::move(name)),
+      actor_(host.world.new_actor()),
       files_(*this),
       network_(*this, wire),
       runtime_(*this, workers) {
   host_.processes.push_back(this);
 }
 
-Process::~Process() {
-  if (alive_) std::erase(host_.processes, this);
+Process::~Process() { std::erase(host_.processes, this); }
+
+void Process::set_finished() {
+  finished_ = true;
+  std::erase(host_.processes, this);
 }
 
 void Process::kill(bool powerless) {
-  if (!alive_) return;
+  if (!alive_ || finished_) return;
   world().trace(powerless ? "loses its power" : "is killed", 0, 0, name_);
   alive_ = false;
   std::erase(host_.processes, this);

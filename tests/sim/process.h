@@ -29,6 +29,7 @@ class SimIo final : public io::Io {
 
  private:
   void run_job(io::Operation& operation);
+  void work_on(io::Operation& operation);
   void complete(io::Operation& operation, std::int64_t result);
   void sleep(io::Operation& operation);
 
@@ -75,6 +76,8 @@ class SimEnvironment final : public io::Environment {
   std::array<std::byte, 16> host_identity() override;
   double cpu_seconds() override { return 1; }
   std::uint64_t peak_memory_bytes() override { return 1 << 20; }
+  std::size_t usable_cores() override { return 2; }
+  bool has_aes() override;
   io::FileSystem& files() override;
   io::Network& network() override;
 
@@ -109,12 +112,16 @@ class Process {
   void kill(bool powerless = false);
   // Its task has ended by itself, dead or alive.
   bool finished() const { return finished_; }
-  void set_finished() { finished_ = true; }
+  void set_finished();
+  // Whatever it changes from now on is a violation.
+  void forbid_changes() { may_change_ = false; }
+  bool may_change() const { return may_change_; }
 
   World& world() { return host_.world; }
   Host& host() { return host_; }
   const Host& host() const { return host_; }
   const std::string& name() const { return name_; }
+  Actor actor() const { return actor_; }
   SimFileSystem& files() { return files_; }
   SimNetwork& network() { return network_; }
   SimRuntime& runtime() { return runtime_; }
@@ -122,8 +129,10 @@ class Process {
  private:
   Host& host_;
   const std::string name_;
+  const Actor actor_;
   bool alive_ = true;
   bool finished_ = false;
+  bool may_change_ = true;
   SimFileSystem files_;
   SimNetwork network_;
   SimRuntime runtime_;

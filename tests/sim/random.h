@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 namespace fgsync::sim {
 
@@ -26,6 +27,11 @@ class Random {
   bool percent(std::uint64_t share) { return below(100) < share; }
   // Mostly small, now and then as large as `bound` - 1: what waits and delays look like.
   std::uint64_t skewed(std::uint64_t bound) { return below(below(bound) + 1); }
+  std::vector<std::byte> bytes(std::uint64_t count) {
+    std::vector<std::byte> bytes(count);
+    fill(bytes);
+    return bytes;
+  }
   void fill(std::span<std::byte> bytes) {
     std::uint64_t word = 0;
     for (std::size_t i = 0; i < bytes.size(); ++i) {

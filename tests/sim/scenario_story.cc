@@ -1,173 +1,15 @@
-// What a seed asks for: trees, plans, faults.
+// What a seed asks for: how the runs are made, and what goes wrong meanwhile.
 #include <algorithm>
 #include <array>
 #include <cerrno>
 
-#include "scenario.h"
-#include "storage/tree_walker.h"
+#include "scenario_ends.h"
 
 namespace fgsync::sim {
 namespace {
 
 constexpr std::uint64_t kChunkBytes = 64 * 1024;
-enum FaultKind : std::uint64_t { kDisk, kNetwork, kDeath, kSourceChange, kFaultKinds };
-
-io::FileTime old_time(Random& random) {
-  return {std::int64_t(1'600'000'000 + random.below(1000)),
-          std::uint32_t(random.below(1'000'000'000))};
-}
-
-Bytes random_bytes(Random& random, std::uint64_t size) {
-  Bytes bytes(size);
-  random.fill(bytes);
-  return bytes;
-}
-
-// The sizes where something begins or ends, and some between them.
-std::uint64_t choose_size(Random& random) {
-  switch (random.below(10)) {
-    case 0:
-      return 0;
-    case 1:
-      return 1 + random.below(4);
-    case 2:
-      return kChunkBytes;
-    case 3:
-      return kChunkBytes + 1;
-    case 4:
-      return kChunkBytes * (2 + random.below(2));
-    case 5:
-      return kChunkBytes * 2 + random.below(4 * kChunkBytes);
-    case 6:
-      return 256 * 1024 + random.below(kChunkBytes * 2);
-    default:
-      return random.skewed(20'000);
-  }
-}
-
-void write_through(Disk& disk, Node& node, const Bytes& bytes, io::FileTime now) {
-  disk.truncate(node, 0, now);
-  disk.write(node, bytes, 0, now);
-}
-
 }  // namespace
-
-// ---- Trees
-
-void Scenario::make_file(Node& directory, std::uint64_t number) {
-  Random& random = world_.random();
-  // Files of one size are the likelier to be taken for each other.
-  std::uint64_t size = choose_size(random);
-  if (!sizes_used_.empty() && random.percent(30)) {
-    size = sizes_used_[random.below(sizes_used_.size())];
-  }
-  const Bytes bytes = random_bytes(random, size);
-  const std::uint32_t mode = random.percent(70) ? 0644 : std::uint32_t(random.below(07777));
-  const io::FileTime time = old_time(random);
-  const std::uint32_t uid = random.percent(80) ? 0 : 1000;
-  if (file_count_ >= limits_.files_max) return;
-  ++file_count_;
-  sizes_used_.push_back(size);
-  Node& file = source_.disk.create(directory, "f" + std::to_string(number), io::FileType::kRegular,
-                                   mode, source_.wall_time());
-  write_through(source_.disk, file, bytes, source_.wall_time());
-  file.attributes = {mode, uid, uid, time};
-  source_files_.push_back(file.inode);
-}
-
-void Scenario::make_directory(Node& directory, int depth) {
-  Random& random = world_.random();
-  const std::uint64_t files = random.skewed(depth == 0 ? 10 : 4);
-  for (std::uint64_t i = 0; i < files; ++i) make_file(directory, i);
-  if (random.percent(25)) {
-    Node& link =
-        source_.disk.create(directory, "link", io::FileType::kSymlink, 0777, source_.wall_time());
-    link.link_target = random.percent(50) ? "f0" : "/outside/f0";
-    link.attributes.mtime = old_time(random);
-  }
-  for (std::uint64_t i = 0; depth < 3 && i < random.skewed(3); ++i) {
-    Node& below = source_.disk.create(directory, "d" + std::to_string(i), io::FileType::kDirectory,
-                                      0755, source_.wall_time());
-    make_directory(below, depth + 1);
-    below.attributes.mode = random.percent(80) ? 0755 : 0700;
-    below.attributes.mtime = old_time(random);
-  }
-}
-
-// What an earlier run, or somebody else, has left: the same files, older ones, other things under
-// the same names, and names of its own.
-void Scenario::make_old_target(const Node& source, Node& target, int depth) {
-  Random& random = world_.random();
-  Disk& disk = target_.disk;
-  for (const auto& [name, inode] : source.entries) {
-    const Node& from = *source_.disk.find(inode);
-    const std::uint64_t choice = random.below(100);
-    const io::FileTime now = target_.wall_time();
-    if (choice < 30) continue;
-    if (from.type == io::FileType::kDirectory && choice < 85) {
-      Node& to = disk.create(target, name, from.type, 0755, now);
-      // A mount of its own.
-      if (depth == 0 && random.percent(10)) to.mount = 77;
-      make_old_target(from, to, depth + 1);
-    } else if (from.type == io::FileType::kSymlink && choice < 85) {
-      disk.create(target, name, from.type, 0777, now).link_target =
-          random.percent(50) ? from.link_target : "elsewhere";
-    } else if (from.type == io::FileType::kRegular && choice < 92) {
-      Node& to = disk.create(target, name, from.type, 0600, now);
-      const bool same = random.percent(40);
-      const std::uint64_t size = random.percent(50) ? from.data->size() : choose_size(random);
-      write_through(disk, to, same ? *from.data : random_bytes(random, size), now);
-      to.attributes.mtime = same ? from.attributes.mtime : old_time(random);
-    } else if (from.type == io::FileType::kDirectory) {
-      // Where a directory must go: what leads out of the tree is the most tempting.
-      disk.create(target, name, io::FileType::kSymlink, 0777, now).link_target = "/outside";
-    } else if (random.percent(30)) {
-      disk.create(target, name, io::FileType::kDirectory, 0755, now);
-      obstructed_ = true;
-    } else if (from.type == io::FileType::kRegular) {
-      disk.create(target, name, io::FileType::kSymlink, 0777, now).link_target = "/outside/f0";
-    }
-  }
-  if (random.percent(30)) {
-    Node& own = disk.create(target, "own", io::FileType::kRegular, 0644, target_.wall_time());
-    write_through(disk, own, random_bytes(random, 100), target_.wall_time());
-  }
-}
-
-void Scenario::make_trees() {
-  Random& random = world_.random();
-  for (Host* host : {&source_, &target_}) {
-    Node& root = *host->disk.find(Disk::kRoot);
-    host->disk.create(root, "data", io::FileType::kDirectory, 0755, host->wall_time());
-    Node& outside =
-        host->disk.create(root, "outside", io::FileType::kDirectory, 0755, host->wall_time());
-    Node& file = host->disk.create(outside, "f0", io::FileType::kRegular, 0644, host->wall_time());
-    write_through(host->disk, file, random_bytes(random, 50), host->wall_time());
-    host->direct_alignment = std::array<std::uint32_t, 3>{0, 512, 4096}[random.below(3)];
-    host->has_locks = random.percent(92);
-  }
-  const auto data_of = [](Host& host) -> Node& {
-    return *host.disk.find(host.disk.find(Disk::kRoot)->entries.at("data"));
-  };
-  Node& source = source_.disk.create(data_of(source_), "source", io::FileType::kDirectory, 0755,
-                                     source_.wall_time());
-  make_directory(source, 0);
-  source.attributes.mtime = old_time(random);
-  const std::uint64_t target_state = random.below(3);
-  if (target_state > 0) {
-    Node& target = target_.disk.create(data_of(target_), "target", io::FileType::kDirectory, 0755,
-                                       target_.wall_time());
-    if (target_state > 1) make_old_target(source, target, 0);
-  }
-  for (Host* host : {&source_, &target_}) {
-    for (const std::uint64_t mount : {host->disk.device(), std::uint64_t{77}}) {
-      host->disk.sync_mount(mount);
-    }
-  }
-  ledger_.add_tree(target_.disk, kTargetRoot, true);
-  ledger_.add_tree(source_.disk, kSourceRoot, false);
-  ledger_.settle_types();
-}
 
 // ---- Plans
 
@@ -176,24 +18,63 @@ void Scenario::choose_plan() {
   plan_.push = random.percent(60);
   plan_.streams = std::uint16_t(1 + random.below(3));
   plan_.workers = 1 + random.below(2);
-  plan_.cipher = random.percent(75)
-                     ? Cipher::kAes128Gcm
-                     : (random.percent(50) ? Cipher::kChaCha20Poly1305 : Cipher::kNone);
-  const bool direct = source_.direct_alignment != 0 && target_.direct_alignment != 0;
+  plan_.cipher = std::array{Cipher::kAes128Gcm, Cipher::kAes128Gcm, Cipher::kAuto,
+                            Cipher::kChaCha20Poly1305, Cipher::kNone}[random.below(5)];
+  const bool direct = source_.offers_direct_io() && target_.offers_direct_io();
   plan_.direct_io = random.percent(direct ? 40 : 3) ? DirectIo::kAlways : DirectIo::kAuto;
   // Where it is not offered, large files are refused.
   if (!direct && plan_.direct_io == DirectIo::kAlways) obstructed_ = true;
-  plan_.chunk_bytes = std::uint32_t(kChunkBytes * (1 + random.below(2)));
+  plan_.chunk_bytes = std::uint32_t(kChunkBytes * (random.percent(70) ? 1 : 2));
   plan_.timeout = std::chrono::milliseconds(random.percent(70) ? 20'000 : 5'000);
-  plan_.bandwidth_limit = random.percent(12) ? 200'000 + random.below(2'000'000) : 0;
-  plan_.source = kSourceRoot;
-  plan_.target = kTargetRoot;
+  const std::uint64_t spelling = random.below(4);
+  plan_.source = kSourceRoot + std::string(std::array{"", "", "/", "/."}[spelling]);
+  plan_.target = kTargetRoot + std::string(std::array{"", "", "/", ""}[spelling]);
   wire_.latency = io::Duration(std::int64_t(20'000 + random.skewed(20'000'000)));
   // Most seeds are about one or two kinds of trouble, some about none.
   for (std::uint64_t kind = 0; kind < kFaultKinds; ++kind) {
-    if (random.percent(45)) fault_kinds_ |= std::uint64_t{1} << kind;
+    if (random.percent(kind == kCompany || kind == kState ? 20 : kind == kLoss ? 25 : 45))
+      fault_kinds_ |= std::uint64_t{1} << kind;
   }
-  has_left_state_ = (fault_kinds_ & ((1u << kDisk) | (1u << kDeath))) != 0;
+  if (random.percent(8)) fault_kinds_ = 1u << kCompany;
+  if (random.percent(10)) fault_kinds_ = 1u << kLoss;
+  // Slow ones leave more behind when they are interrupted.
+  plan_.bandwidth_limit =
+      random.percent(is_about(kState) ? 80 : 15) ? 100'000 + random.skewed(2'000'000) : 0;
+  // Nothing is promised of what a power cut leaves, then.
+  const bool may_lose_power = (fault_kinds_ & (1u << kDeath)) != 0;
+  const std::uint64_t durability = random.below(10);
+  plan_.durability = durability < 3                      ? Durability::kFull
+                     : durability < 5 && !may_lose_power ? Durability::kNone
+                                                         : Durability::kBatch;
+  plan_.read_back = plan_.durability != Durability::kNone && random.percent(25);
+  has_left_state_ = (fault_kinds_ & ((1u << kDisk) | (1u << kDeath) | (1u << kState))) != 0;
+  only_company_ = fault_kinds_ == 1u << kCompany;
+  keeps_receipts_ = (fault_kinds_ & ((1u << kDisk) | (1u << kState))) == 0 && target_.has_locks;
+  only_losses_ = fault_kinds_ == 1u << kLoss;
+  plan_.retry_for = std::chrono::milliseconds(
+      std::array{60'000, 60'000, 60'000, 60'000, 5'000, 0}[random.below(6)]);
+  if (only_losses_) plan_.retry_for = std::chrono::milliseconds(60'000);
+  // A connection that falls silent is noticed after a minute.
+  if (only_losses_) plan_.timeout = std::chrono::milliseconds(150'000);
+  wire_.sealed = plan_.cipher != Cipher::kNone;
+  some_at_once_ = random.percent(35);
+  all_at_once_ = some_at_once_ && random.percent(80);
+  target_.has_links = random.percent(80);
+  target_.has_exchange = random.percent(97);
+  if (some_at_once_ && !can_be_switched()) obstructed_ = true;
+}
+
+bool Scenario::chooses_at_once() {
+  return some_at_once_ && (all_at_once_ || world_.random().percent(50));
+}
+
+// Whether a run that is to publish the tree at once is not refused.
+bool Scenario::can_be_switched() const {
+  if (!target_.has_exchange || !target_.has_locks) return false;
+  const Node* const root = target_.disk.find_path(kTargetRoot);
+  return root == nullptr || std::ranges::all_of(root->entries, [&](const auto& entry) {
+           return target_.disk.find(entry.second)->mount == root->mount;
+         });
 }
 
 bool Scenario::is_left_out() {
@@ -203,9 +84,21 @@ bool Scenario::is_left_out() {
 
 void Scenario::plan_faults() {
   plan_.frames_until_flip = -1;
-  const std::uint64_t count = fault_kinds_ == 0 ? 0 : world_.random().skewed(4);
+  Random& random = world_.random();
+  const std::uint64_t count = fault_kinds_ == 0 ? 0
+                              : only_company_   ? 1 + random.below(2)
+                                                : random.skewed(4);
   for (std::uint64_t i = 0; i < count; ++i) plan_one_fault();
+  if (is_about(kState) && runs_ == 1) plan_damage();  // there is nothing yet: interrupts the run
 }
+
+// The last run has no trouble of its own, but what was left for it may not be what it was.
+void Scenario::plan_last() {
+  if (is_about(kState)) plan_damage();
+  if (is_about(kSourceChange) && world_.random().percent(30)) rewrite_unseen();
+}
+
+bool Scenario::is_about(std::uint64_t kind) const { return ((fault_kinds_ >> kind) & 1) != 0; }
 
 void Scenario::plan_one_fault() {
   Random& random = world_.random();
@@ -218,8 +111,15 @@ void Scenario::plan_one_fault() {
       return plan_network_fault();
     case kDeath:
       return plan_death();
+    case kSourceChange:
+      // What an interrupted run has sent in part tempts the most.
+      return random.percent(30) ? rewrite_unseen() : plan_source_change();
+    case kState:
+      return plan_damage();
+    case kLoss:
+      return plan_loss();
     default:
-      return plan_source_change();
+      return plan_company();
   }
 }
 
@@ -227,15 +127,30 @@ void Scenario::plan_disk_fault(Host& host) {
   Random& random = world_.random();
   DiskFault fault;
   fault.at = host.calls + 1 + random.skewed(250);
-  switch (random.below(8)) {
+  switch (random.below(12)) {
     case 0:
       fault.kind = DiskFault::Kind::kFull;
       break;
+    case 7:
+      // Only reading back can tell.
+      if (&host == &target_ && plan_.read_back) {
+        fault.kind = DiskFault::Kind::kLostWrite;
+        fault.calls = (1u << unsigned(FileCall::kSync)) | (1u << unsigned(FileCall::kSyncMount));
+        break;
+      }
+      [[fallthrough]];
     case 1:
       fault.kind = DiskFault::Kind::kSlow;
       break;
     case 2:
     case 3:
+      fault.kind = DiskFault::Kind::kShort;
+      break;
+    case 4:
+      fault.kind = DiskFault::Kind::kRot;
+      break;
+    case 5:
+    case 6:
       fault.error = EIO;
       fault.calls = (1u << unsigned(FileCall::kSync)) | (1u << unsigned(FileCall::kSyncMount));
       break;
@@ -243,20 +158,57 @@ void Scenario::plan_disk_fault(Host& host) {
       fault.error = std::array{EIO, EIO, EIO, EIO, EIO, ENOSPC, EACCES, EPERM}[random.below(8)];
       if (random.percent(60)) fault.calls = 1u << random.below(kFileCallCount);
   }
-  if (!is_left_out()) host.faults.push_back(fault);
+  if (is_left_out()) return;
+  // Half of the time before the run, when what an earlier one has left is at rest as well.
+  if (fault.kind == DiskFault::Kind::kRot && fault.at % 2 == 0) return let_rot(host);
+  host.faults.push_back(fault);
 }
 
 void Scenario::plan_network_fault() {
   Random& random = world_.random();
-  const std::uint64_t choice = random.below(5);
+  constexpr std::array kKinds = {NetworkFault::Kind::kReset, NetworkFault::Kind::kStall,
+                                 NetworkFault::Kind::kPartition, NetworkFault::Kind::kFlip,
+                                 NetworkFault::Kind::kBlock};
+  const std::uint64_t choice = random.below(kKinds.size() + 1);
   const std::uint64_t at = random.skewed(80);
-  const io::Duration time(std::int64_t(random.skewed(90) * 1'000'000'000));
+  // A block may last for longer than any run tries.
+  const bool for_good =
+      choice < kKinds.size() && kKinds[choice] == NetworkFault::Kind::kBlock && random.percent(40);
+  const std::uint64_t seconds = for_good ? 100'000 : random.skewed(90);
+  const io::Duration time(std::int64_t(seconds * 1'000'000'000));
   if (is_left_out()) return;
-  if (choice == 4) {
+  if (choice == kKinds.size()) {
     plan_.frames_until_flip = std::int64_t(at % 8);
     return;
   }
-  wire_.plan({NetworkFault::Kind(choice), at, time});
+  wire_.plan({.kind = kKinds[choice], .at = at, .time = time, .to_stream = false});
+}
+
+// What a run is to get over by itself: one data connection breaks, falls silent or stalls for a
+// while; any connection breaks; the far side dies.
+void Scenario::plan_loss() {
+  Random& random = world_.random();
+  constexpr std::array kKinds = {NetworkFault::Kind::kReset, NetworkFault::Kind::kReset,
+                                 NetworkFault::Kind::kSilence, NetworkFault::Kind::kStall};
+  const std::uint64_t choice = random.below(kKinds.size() + 2);
+  // A run has few sends, and the first and the last are the likeliest to be forgotten; those that
+  // make the connections don't count.
+  const std::uint64_t at = 2u * plan_.streams + random.skewed(30);
+  const io::Duration time(std::int64_t(random.skewed(20'000'000'000)));
+  const io::Duration later(std::int64_t(random.skewed(2'000'000'000)));
+  if (is_left_out()) return;
+  if (choice < kKinds.size()) {
+    return wire_.plan({.kind = kKinds[choice], .at = at, .time = time, .to_stream = true});
+  }
+  const bool far_dies = choice == kKinds.size();
+  const int run = runs_;
+  world_.after(later, [this, run, far_dies] {
+    if (run != runs_ || last_ || under_way_ == nullptr || under_way_->fars.empty()) return;
+    // A first session that does not come to stand is not tried again.
+    if (wire_.data_bytes - under_way_->bytes_before < 1000) return;
+    if (far_dies) return under_way_->fars.back().process->kill();
+    wire_.plan({.kind = NetworkFault::Kind::kReset, .at = 0, .time = {}, .to_stream = false});
+  });
 }
 
 void Scenario::plan_death() {
@@ -276,10 +228,7 @@ void Scenario::plan_death() {
     host.faults.push_back(fault);
   } else if (choice == 4) {
     // Its user has had enough.
-    const int run = runs_;
-    world_.after(io::Duration(later), [this, run] {
-      if (run == runs_ && !last_) cancel_run();
-    });
+    interrupt_after(io::Duration(later));
   } else if (choice == 1) {
     // At any moment.
     const int run = runs_;
@@ -292,7 +241,31 @@ void Scenario::plan_death() {
   }
 }
 
-// ---- A source that changes
+// Another run between the same trees, from either side, while this one is under way.
+void Scenario::plan_company() {
+  Random& random = world_.random();
+  // At once they run for the same names; later the one finds what the other has done so far.
+  const std::uint64_t at_most =
+      std::array<std::uint64_t, 3>{1'000, 50'000'000, 1'000'000'000}[random.below(3)];
+  const io::Duration later(std::int64_t(random.skewed(at_most)));
+  const bool push = random.percent(50);
+  const bool fail_if_locked = random.percent(25);
+  if (is_left_out()) return;
+  const int run = runs_;
+  world_.after(later, [this, run, push, fail_if_locked] {
+    if (run != runs_ || last_ || under_way_ == nullptr) return;
+    RunPlan plan = plan_;
+    plan.push = push;
+    plan.fail_if_locked = fail_if_locked;
+    plan.frames_until_flip = -1;
+    plan.dry_run = plan.compare = false;
+    plan.publish_tree = chooses_at_once();
+    world_.trace("company", std::uint64_t(run), push);
+    start(plan);
+  });
+}
+
+// ---- What changes by itself
 
 void Scenario::plan_source_change() {
   Random& random = world_.random();
@@ -301,7 +274,10 @@ void Scenario::plan_source_change() {
   // Between two calls of the sender, where it matters most, or at any moment.
   const bool at_call = random.percent(60);
   const std::uint64_t call = 1 + random.skewed(100);
+  // Or before it begins: what an interrupted run has sent of it may be out of date.
+  const bool at_rest = random.percent(20);
   if (is_left_out() || source_files_.empty()) return;
+  if (at_rest) return change_source(/*at_rest=*/true);
   if (at_call) {
     for (std::uint64_t i = 0; i < steps; ++i) {
       DiskFault fault;
@@ -317,7 +293,7 @@ void Scenario::plan_source_change() {
   }
 }
 
-void Scenario::change_source() {
+void Scenario::change_source(bool at_rest) {
   if (last_) return;
   Random& random = world_.random();
   Disk& disk = source_.disk;
@@ -334,7 +310,7 @@ void Scenario::change_source() {
   }
   if (file == nullptr || file->parent == 0) return;
   const std::string path = disk.path_of(*file).substr(std::string(kSourceRoot).size() + 1);
-  const std::uint64_t choice = random.below(6);
+  const std::uint64_t choice = random.below(at_rest ? 2 : 6);
   const io::FileTime now = source_.wall_time();
   world_.trace("source changes", choice, file->inode, path);
   const std::uint64_t size = file->data->size();
@@ -345,21 +321,40 @@ void Scenario::change_source() {
     ledger_.source_changed(path, nullptr, world_.now());
     if (random.percent(50)) return;
     Node& other = disk.create(directory, name, io::FileType::kRegular, 0644, now);
-    write_through(disk, other, random_bytes(random, size), now);
+    disk.replace(other, random.bytes(size), now);
     ledger_.source_changed(path, &other, world_.now());
     return;
   }
   if (choice == 1) {
     disk.truncate(*file, random.below(size + 1), now);
   } else if (choice == 2) {
-    disk.write(*file, random_bytes(random, 1 + random.below(1000)), size, now);
+    disk.write(*file, random.bytes(1 + random.below(1000)), size, now);
   } else {
     // In place: between two steps of it the file is neither the old nor the new one, but what it
     // is at that moment.
     const std::uint64_t offset = random.below(size + 1);
-    disk.write(*file, random_bytes(random, random.below(size - offset + 1)), offset, now);
+    disk.write(*file, random.bytes(random.below(size - offset + 1)), offset, now);
   }
   ledger_.source_changed(path, file, world_.now());
+}
+
+// At the source, and at the target of what has its final name. Between writing and renaming, be it
+// in one run or in two, noticing it would take reading it back.
+void Scenario::let_rot(Host& host) {
+  const bool at_source = &host == &source_;
+  const std::string root = at_source ? kSourceRoot : kTargetRoot;
+  const Node* const directory = host.disk.find_path(root);
+  if (directory == nullptr) return;
+  std::vector<Node*> files = host.disk.files_at_rest(directory->inode);
+  std::erase_if(files, [&](Node* file) { return host.disk.is_in_state_directory(*file); });
+  if (files.empty()) return;
+  Node& file = *files[world_.random().below(files.size())];
+  const std::string path = host.disk.path_of(file);
+  const std::shared_ptr<Bytes> before = file.data;
+  host.disk.rot(file, world_.random());
+  world_.trace("rots", file.inode, 0, path);
+  ledger_.rotted(path.substr(root.size() + 1), file, *before);
+  if (!at_source) rotted_.insert(path.substr(root.size() + 1));
 }
 
 // After a power cut at the source: what is left of it is what it is now.

@@ -4,6 +4,7 @@
 #include "base/assert.h"
 #include "process.h"
 #include "sim_file_system.h"
+#include "storage/tree_walker.h"
 
 namespace fgsync::sim {
 namespace {
@@ -29,6 +30,9 @@ int SimFileSystem::make_node(const io::FileHandle& base, const std::string& name
 
 Status SimFileSystem::make_directory(const io::FileHandle& base, const std::string& name,
                                      std::uint32_t mode) {
+  if (process_.host().refuses_state && name == storage::kStateDirectoryName) {
+    return failed(EACCES, "creating");
+  }
   Node* made = nullptr;
   const int error =
       make_node(base, name, FileCall::kMakeDirectory, io::FileType::kDirectory, mode, &made);
@@ -44,6 +48,13 @@ Status SimFileSystem::make_symlink(const io::FileHandle& base, const std::string
   made->link_target = target;
   changed(*made);
   return Status();
+}
+
+Status SimFileSystem::make_special(const io::FileHandle& base, const std::string& name,
+                                   io::FileType type, std::uint32_t mode) {
+  Node* made = nullptr;
+  const int error = make_node(base, name, FileCall::kCreate, type, mode, &made);
+  return error == 0 ? Status() : failed(error, "creating");
 }
 
 Status SimFileSystem::rename(const io::FileHandle& from_base, const std::string& from,
@@ -64,6 +75,43 @@ Status SimFileSystem::rename(const io::FileHandle& from_base, const std::string&
   }
   host.disk.rename(*node_of(from_base), from, *directory, to, host.wall_time());
   changed(*moved);
+  const auto holds_lock = [&](std::uint64_t inode) {
+    const auto lock = host.locks.find(inode);
+    return lock != host.locks.end() && open_.contains(lock->second);
+  };
+  if (host.on_rename) host.on_rename(*moved, holds_lock);
+  return Status();
+}
+
+Status SimFileSystem::exchange(const io::FileHandle& base, const std::string& name,
+                               const io::FileHandle& other_base, const std::string& other) {
+  int error = enter(FileCall::kRename);
+  if (error != 0) return failed(error, "exchanging");
+  Host& host = process_.host();
+  if (!host.has_exchange) return failed(EINVAL, "exchanging");
+  Node* const one = named(base, name, error);
+  Node* const two = error == 0 ? named(other_base, other, error) : nullptr;
+  if (error != 0) return failed(error, "exchanging");
+  if (one->mount != two->mount) return failed(EXDEV, "exchanging");
+  host.disk.exchange(*node_of(base), name, *node_of(other_base), other, host.wall_time());
+  changed(*one);
+  changed(*two);
+  return Status();
+}
+
+Status SimFileSystem::link(const io::FileHandle& from_base, const std::string& from,
+                           const io::FileHandle& to_base, const std::string& to) {
+  int error = enter(FileCall::kCreate);
+  if (error != 0) return failed(error, "linking");
+  Host& host = process_.host();
+  const Node* const file = named(from_base, from, error);
+  if (error == 0 && file->type == io::FileType::kDirectory) error = EPERM;
+  if (error == 0 && !host.has_links) error = EPERM;
+  Node* const directory = node_of(to_base);
+  if (error == 0 && directory->entries.contains(to)) error = EEXIST;
+  if (error == 0 && directory->mount != file->mount) error = EXDEV;
+  if (error != 0) return failed(error, "linking");
+  changed(host.disk.link(*file, *directory, to, host.wall_time()));
   return Status();
 }
 

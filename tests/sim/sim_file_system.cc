@@ -32,39 +32,60 @@ SimFileSystem::~SimFileSystem() { FGSYNC_ASSERT(open_.empty()); }
 
 int SimFileSystem::enter(FileCall call) {
   Host& host = process_.host();
+  World& world = host.world;
+  if (process_.alive() && world.random().percent(15)) {
+    while (world.let_others() && world.random().percent(70)) {
+    }
+  }
   if (!process_.alive()) return EIO;
   const std::uint64_t number = ++host.calls;
-  process_.world().trace("file call", std::uint64_t(call), number, host.name);
+  world.trace("file call", std::uint64_t(call), number, host.name);
   for (std::size_t i = 0; i < host.faults.size(); ++i) {
     const DiskFault fault = host.faults[i];
     if (number < fault.at || !fault.matches(call)) continue;
     host.faults.erase(host.faults.begin() + std::ptrdiff_t(i));
-    process_.world().trace("disk fault", std::uint64_t(fault.kind), std::uint64_t(fault.error));
-    switch (fault.kind) {
-      case DiskFault::Kind::kError:
-        return fault.error;
-      case DiskFault::Kind::kFull:
-        host.full = true;
-        break;
-      case DiskFault::Kind::kSlow:
-        host.slow_until = host.world.now() + std::chrono::seconds(1 + host.world.random().below(8));
-        break;
-      case DiskFault::Kind::kChange:
-        host.somebody_else();
-        break;
-      case DiskFault::Kind::kKill:
-        process_.kill();
-        return EIO;
-      case DiskFault::Kind::kPowerCut:
-        host.cut_power();
-        return EIO;
-    }
+    world.trace("disk fault", std::uint64_t(fault.kind), std::uint64_t(fault.error));
+    if (const int error = strike(fault)) return error;
     break;
   }
   const bool takes_space = call == FileCall::kCreate || call == FileCall::kWrite ||
                            call == FileCall::kTruncate || call == FileCall::kMakeDirectory ||
                            call == FileCall::kMakeSymlink;
   return host.full && takes_space ? ENOSPC : 0;
+}
+
+int SimFileSystem::strike(const DiskFault& fault) {
+  Host& host = process_.host();
+  const io::Duration spell = std::chrono::seconds(1 + host.world.random().below(8));
+  switch (fault.kind) {
+    case DiskFault::Kind::kError:
+      return fault.error;
+    case DiskFault::Kind::kFull:
+      host.full = true;
+      return 0;
+    case DiskFault::Kind::kSlow:
+      host.slow_until = host.world.now() + spell;
+      return 0;
+    case DiskFault::Kind::kLostWrite:
+      host.loses_writes = true;
+      return 0;
+    case DiskFault::Kind::kShort:
+      host.short_until = host.world.now() + spell;
+      return 0;
+    case DiskFault::Kind::kRot:
+      host.on_rot();
+      return 0;
+    case DiskFault::Kind::kChange:
+      host.somebody_else();
+      return 0;
+    case DiskFault::Kind::kKill:
+      process_.kill();
+      return EIO;
+    case DiskFault::Kind::kPowerCut:
+      host.cut_power();
+      return EIO;
+  }
+  return 0;
 }
 
 Node* SimFileSystem::node_of(int descriptor) {
@@ -75,6 +96,9 @@ Node* SimFileSystem::node_of(int descriptor) {
 }
 
 void SimFileSystem::changed(const Node& node) {
+  if (!process_.may_change()) {
+    process_.world().violate("a dry run changes " + process_.host().disk.path_of(node));
+  }
   if (process_.host().on_change) process_.host().on_change(node);
 }
 
@@ -169,9 +193,8 @@ Result<io::FileHandle> SimFileSystem::open_directory(const io::FileHandle& base,
 
 Result<io::FileHandle> SimFileSystem::open_file(const io::FileHandle& base, const std::string& name,
                                                 io::OpenMode mode) {
-  const bool creates = mode == io::OpenMode::kCreate || mode == io::OpenMode::kCreateDirect;
-  const bool direct = mode == io::OpenMode::kReadDirect || mode == io::OpenMode::kCreateDirect;
-  if (creates) {
+  const bool direct = is_direct(mode);
+  if (creates(mode)) {
     Node* made = nullptr;
     const int error = make_node(base, name, FileCall::kCreate, io::FileType::kRegular, 0600, &made);
     if (error != 0) return failed(error, "creating");
@@ -190,7 +213,7 @@ Result<io::FileHandle> SimFileSystem::open_file(const io::FileHandle& base, cons
     return failed(node->type == io::FileType::kDirectory ? EISDIR : ENXIO, "opening");
   }
   if (direct && process_.host().direct_alignment == 0) return failed(EINVAL, "opening");
-  return open_node(*node, direct, false);
+  return open_node(*node, direct, updates(mode));
 }
 
 Result<std::unique_ptr<io::DirectoryReader>> SimFileSystem::list(const io::FileHandle& directory) {
@@ -248,99 +271,6 @@ Result<std::string> SimFileSystem::read_link(const io::FileHandle& base, const s
   if (node != nullptr && node->type != io::FileType::kSymlink) error = EINVAL;
   if (error != 0) return failed(error, "reading the symlink");
   return node->link_target;
-}
-
-std::int64_t SimFileSystem::read_at(int descriptor, std::span<std::byte> bytes,
-                                    std::uint64_t offset) {
-  if (const int error = enter(FileCall::kRead)) return -error;
-  const Node& node = *node_of(descriptor);
-  const Bytes& data = *node.data;
-  if (offset >= data.size()) return 0;
-  const std::size_t count = std::min<std::size_t>(bytes.size(), data.size() - offset);
-  std::copy_n(data.begin() + std::ptrdiff_t(offset), count, bytes.begin());
-  return std::int64_t(count);
-}
-
-std::int64_t SimFileSystem::write_at(int descriptor, std::span<const std::byte> bytes,
-                                     std::uint64_t offset) {
-  const Open& open = open_.at(descriptor);
-  FGSYNC_ASSERT(open.writable);
-  Host& host = process_.host();
-  if (open.direct) {
-    const auto address = reinterpret_cast<std::uintptr_t>(bytes.data());
-    const bool aligned = (offset | bytes.size() | address) % host.direct_alignment == 0;
-    if (!aligned) host.world.violate("a direct write that is not aligned");
-  }
-  const int error = enter(FileCall::kWrite);
-  Node* const node = node_of(descriptor);
-  if (error != 0) {
-    // Part of it may have been taken before the failure.
-    if (process_.alive() && node != nullptr && host.world.random().percent(50)) {
-      const std::size_t taken = host.world.random().below(bytes.size() + 1);
-      host.disk.write(*node, bytes.first(taken), offset, host.wall_time());
-      changed(*node);
-    }
-    return -error;
-  }
-  host.disk.write(*node, bytes, offset, host.wall_time());
-  changed(*node);
-  return std::int64_t(bytes.size());
-}
-
-Result<std::size_t> SimFileSystem::read(const io::FileHandle& file, std::span<std::byte> bytes,
-                                        std::uint64_t offset) {
-  const std::int64_t count = read_at(file.descriptor(), bytes, offset);
-  if (count < 0) return failed(int(-count), "reading");
-  return std::size_t(count);
-}
-
-Status SimFileSystem::write(const io::FileHandle& file, std::span<const std::byte> bytes,
-                            std::uint64_t offset) {
-  const std::int64_t count = write_at(file.descriptor(), bytes, offset);
-  return count < 0 ? failed(int(-count), "writing") : Status();
-}
-
-Status SimFileSystem::truncate(const io::FileHandle& file, std::uint64_t size) {
-  if (const int error = enter(FileCall::kTruncate)) return failed(error, "truncating");
-  Node& node = *node_of(file);
-  process_.host().disk.truncate(node, size, process_.host().wall_time());
-  changed(node);
-  return Status();
-}
-
-Status SimFileSystem::allocate(const io::FileHandle& file, std::uint64_t size) {
-  return truncate(file, size);
-}
-
-Status SimFileSystem::sync_data(const io::FileHandle& file) {
-  const int error = enter(FileCall::kSync);
-  if (!process_.alive()) return failed(EIO, "syncing");
-  Disk& disk = process_.host().disk;
-  Node& node = *node_of(file);
-  error == 0 ? disk.sync_data(node) : disk.fail_sync(node);
-  return error == 0 ? Status() : failed(error, "syncing");
-}
-
-Status SimFileSystem::sync(const io::FileHandle& file) {
-  const int error = enter(FileCall::kSync);
-  if (!process_.alive()) return failed(EIO, "syncing");
-  Disk& disk = process_.host().disk;
-  Node& node = *node_of(file);
-  error == 0 ? disk.sync(node) : disk.fail_sync(node);
-  return error == 0 ? Status() : failed(error, "syncing");
-}
-
-Status SimFileSystem::sync_file_system(const io::FileHandle& any) {
-  const int error = enter(FileCall::kSyncMount);
-  if (!process_.alive()) return failed(EIO, "syncing");
-  Host& host = process_.host();
-  const Node& node = *node_of(any);
-  if (error == 0) {
-    host.disk.sync_mount(node.mount);
-    return Status();
-  }
-  host.disk.fail_sync_mount(node.mount, host.world.random());
-  return failed(error, "syncing");
 }
 
 }  // namespace fgsync::sim

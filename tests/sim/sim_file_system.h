@@ -29,15 +29,18 @@ class SimFileSystem final : public io::FileSystem {
   Result<io::FileStatus> stat_at(const io::FileHandle& base, const std::string& name) override;
   Result<std::string> read_link(const io::FileHandle& base, const std::string& name) override;
 
-  Result<std::size_t> read(const io::FileHandle& file, std::span<std::byte> bytes,
-                           std::uint64_t offset) override;
-  Status write(const io::FileHandle& file, std::span<const std::byte> bytes,
-               std::uint64_t offset) override;
+  std::int64_t read_some(const io::FileHandle& file, std::span<std::byte> bytes,
+                         std::uint64_t offset) override;
+  std::int64_t write_some(const io::FileHandle& file, std::span<const std::byte> bytes,
+                          std::uint64_t offset) override;
   Status truncate(const io::FileHandle& file, std::uint64_t size) override;
   Status allocate(const io::FileHandle& file, std::uint64_t size) override;
   Status sync_data(const io::FileHandle& file) override;
   Status sync(const io::FileHandle& file_or_directory) override;
   Status sync_file_system(const io::FileHandle& any) override;
+  Status drop_cached(const io::FileHandle& file) override;
+  Result<io::FileSystemSpace> space(const io::FileHandle& any) override;
+  bool is_in_memory(const io::FileHandle& file) override;
 
   Status make_directory(const io::FileHandle& base, const std::string& name,
                         std::uint32_t mode) override;
@@ -45,6 +48,12 @@ class SimFileSystem final : public io::FileSystem {
                       const std::string& target) override;
   Status rename(const io::FileHandle& from_base, const std::string& from,
                 const io::FileHandle& to_base, const std::string& to) override;
+  Status exchange(const io::FileHandle& base, const std::string& name,
+                  const io::FileHandle& other_base, const std::string& other) override;
+  Status make_special(const io::FileHandle& base, const std::string& name, io::FileType type,
+                      std::uint32_t mode) override;
+  Status link(const io::FileHandle& from_base, const std::string& from,
+              const io::FileHandle& to_base, const std::string& to) override;
   Status unlink(const io::FileHandle& base, const std::string& name) override;
   Status remove_directory(const io::FileHandle& base, const std::string& name) override;
 
@@ -60,6 +69,7 @@ class SimFileSystem final : public io::FileSystem {
                       io::FileTime mtime) override;
 
   Result<bool> try_lock(const io::FileHandle& directory) override;
+  std::string lock_holder(const io::FileHandle&) override { return ""; }
   void close(int descriptor) override;
 
   // For the operations of an engine; a negated errno or a count.
@@ -76,9 +86,13 @@ class SimFileSystem final : public io::FileSystem {
     bool direct;
     bool writable;
   };
-  // What comes before every call: the faults that are due. Not 0: the call fails with it and has
-  // had no effect.
+  // What comes before every call: what others do meanwhile, then the faults that are due. Not 0:
+  // the call fails with it and has had no effect.
   int enter(FileCall call);
+  // How much one call reads or writes of so many bytes.
+  std::size_t taken(const Open& open, std::size_t bytes);
+  int strike(const DiskFault& fault);
+  void check_aligned(const Open& open, std::span<const std::byte> bytes, std::uint64_t offset);
   Node* node_of(const io::FileHandle& file) { return node_of(file.descriptor()); }
   Node* node_of(int descriptor);
   // The node under a name that the call may act upon, or the errno.
@@ -88,6 +102,8 @@ class SimFileSystem final : public io::FileSystem {
   io::FileStatus status_of(const Node& node, bool opened) const;
   int make_node(const io::FileHandle& base, const std::string& name, FileCall call,
                 io::FileType type, std::uint32_t mode, Node** made);
+  template <typename Sync>
+  Status sync_node(const io::FileHandle& file, Sync sync);
   template <typename Change>
   Status change_attributes(Node* node, const char* doing, Change change);
   void changed(const Node& node);

@@ -22,7 +22,8 @@ struct Arguments {
 };
 
 constexpr const char* kUsage =
-    "usage: simulate --seeds=N [--first=S] [--jobs=J] [--failures=N] [--no-shrink] [--marks]\n"
+    "usage: simulate --seeds=N [--first=S] [--jobs=J] [--failures=N] [--no-shrink] [--marks] "
+    "[--traces]\n"
     "       simulate --seed=S [--trace] [--files=N] [--faults=N] [--skip-faults=N]\n"
     "       simulate --seeds-from=FILE\n";
 
@@ -45,6 +46,8 @@ bool parse(int argc, char** argv, Arguments& arguments) {
       arguments.shrink = false;
     } else if (name == "--marks") {
       arguments.marks = true;
+    } else if (name == "--traces") {
+      arguments.campaign.traces = true;
     } else if (name == "--seed") {
       arguments.seed = value;
     } else if (name == "--trace") {
@@ -80,9 +83,11 @@ void print_shrunk(std::uint64_t seed) {
 
 int run_one(const Arguments& arguments) {
   const Outcome outcome = Scenario(*arguments.seed, arguments.limits, arguments.trace).run();
-  std::printf("seed %llu: %d runs, %d of them good, %llu steps, trace %016llx\n",
-              Number(*arguments.seed), outcome.runs, outcome.good_runs, Number(outcome.steps),
-              Number(outcome.trace_hash));
+  std::printf(
+      "seed %llu: %d runs, %d of them good, %llu files, %llu faults, %llu steps, trace "
+      "%016llx\n",
+      Number(*arguments.seed), outcome.runs, outcome.good_runs, Number(outcome.files),
+      Number(outcome.faults), Number(outcome.steps), Number(outcome.trace_hash));
   if (!outcome.violation.empty()) std::printf("VIOLATED: %s\n", outcome.violation.c_str());
   return outcome.violation.empty() ? 0 : 1;
 }
@@ -118,8 +123,9 @@ int run_many(const Arguments& arguments) {
     if (arguments.shrink) print_shrunk(failed.seed);
   }
   if (arguments.marks) {
-    for (const auto& [name, count] : result.marks) {
-      std::printf("mark %-40s %llu\n", name.c_str(), Number(count));
+    for (const auto& [name, mark] : result.marks) {
+      std::printf("mark %-40s %llu, first by seed %llu\n", name.c_str(), Number(mark.count),
+                  Number(mark.first));
     }
   }
   std::printf("seeds %llu to %llu, %llu runs, %llu of them good, %llu steps, trace %016llx\n",
@@ -136,6 +142,7 @@ int run_many(const Arguments& arguments) {
 }  // namespace fgsync::sim
 
 int main(int argc, char** argv) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // jobs share it, line by line
   fgsync::sim::Arguments arguments;
   if (!fgsync::sim::parse(argc, argv, arguments)) return 2;
   if (arguments.seed) return fgsync::sim::run_one(arguments);

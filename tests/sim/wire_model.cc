@@ -16,6 +16,8 @@ constexpr std::size_t kSegmentBytesMax = 64 * 1024;
 constexpr std::chrono::seconds kGiveUpTime{60};
 constexpr std::chrono::milliseconds kRetryTime{200};
 constexpr std::string_view kDataMagic = "fgsync-d";
+// Of a frame: enough that no two are alike by chance.
+constexpr std::size_t kFrameStartBytes = 32;
 
 }  // namespace
 
@@ -24,14 +26,14 @@ io::Duration Wire::delay() {
          io::Duration(std::int64_t(world_.random().skewed(std::uint64_t(latency.count()) + 1)));
 }
 
-void Wire::complete(io::Operation*& slot, std::int64_t result) {
+void Wire::complete(io::Operation*& slot, std::int64_t result, const Process* waiting) {
   if (slot == nullptr) return;
   io::Operation& operation = *slot;
   slot = nullptr;
   operation.result = result;
   operation.in_flight = false;
   const std::coroutine_handle<> waiter = operation.waiter;
-  world_.soon([waiter] { waiter.resume(); });
+  world_.soon([waiter] { waiter.resume(); }, waiting->actor());
 }
 
 // ---- Making connections.
@@ -42,7 +44,7 @@ void Wire::listen(const std::shared_ptr<Listener>& listener) {
 
 void Wire::connect(const EndpointPointer& endpoint, io::Operation& operation, bool alive) {
   endpoint->connecting = &operation;
-  if (!alive) return complete(endpoint->connecting, -ENETUNREACH);
+  if (!alive) return complete(endpoint->connecting, -ENETUNREACH, endpoint->owner);
   endpoint->remote = *operation.address;
   world_.after(delay(), [this, endpoint] { try_connect(endpoint, 0); });
 }
@@ -51,15 +53,15 @@ void Wire::try_connect(const EndpointPointer& endpoint, int attempts) {
   if (endpoint->connecting == nullptr) return;  // given up
   if (world_.now() < partition_until_) {
     if (attempts * kRetryTime >= kGiveUpTime) {
-      complete(endpoint->connecting, -ETIMEDOUT);
+      complete(endpoint->connecting, -ETIMEDOUT, endpoint->owner);
       return;
     }
     world_.after(kRetryTime, [this, endpoint, attempts] { try_connect(endpoint, attempts + 1); });
     return;
   }
   const auto found = listeners_.find(endpoint->remote.text());
-  if (found == listeners_.end() || found->second->shut) {
-    complete(endpoint->connecting, -ECONNREFUSED);
+  if (found == listeners_.end() || found->second->shut || world_.now() < blocked_until_) {
+    complete(endpoint->connecting, -ECONNREFUSED, endpoint->owner);
     return;
   }
   auto other = std::make_shared<Endpoint>();
@@ -75,7 +77,7 @@ void Wire::try_connect(const EndpointPointer& endpoint, int attempts) {
   other->window = endpoint->window = 512 + std::size_t(world_.random().skewed(512 * 1024));
   world_.trace("connected", endpoint->id, other->window);
   found->second->waiting.push_back(other);
-  complete(endpoint->connecting, 0);
+  complete(endpoint->connecting, 0, endpoint->owner);
   serve(found->second);
 }
 
@@ -87,12 +89,12 @@ void Wire::accept(const std::shared_ptr<Listener>& listener, io::Operation& oper
 
 void Wire::serve(const std::shared_ptr<Listener>& listener) {
   if (listener->accepting == nullptr) return;
-  if (listener->shut) return complete(listener->accepting, -EINVAL);
+  if (listener->shut) return complete(listener->accepting, -EINVAL, listener->owner);
   if (listener->waiting.empty()) return;
   EndpointPointer endpoint = std::move(listener->waiting.front());
   listener->waiting.pop_front();
   const int descriptor = listener->owner->network().adopt(endpoint);
-  complete(listener->accepting, descriptor);
+  complete(listener->accepting, descriptor, listener->owner);
 }
 
 void Wire::shut_down(const std::shared_ptr<Listener>& listener) {
@@ -114,20 +116,31 @@ void Wire::send(const EndpointPointer& endpoint, io::Operation& operation) {
   if (endpoint->sending != nullptr) world_.violate("two sends at once on one connection");
   endpoint->sending = &operation;
   ++sends_;
+  if (endpoint->carries_data) ++data_sends_;
+  if (endpoint->carries_data && sealed) look_at_frame(operation);
   pump(endpoint);
+}
+
+// What begins a frame: its head by itself, and behind it what is sealed.
+void Wire::look_at_frame(const io::Operation& operation) {
+  if (operation.vector_count < 2 || operation.vectors[1].iov_len < kFrameStartBytes) return;
+  const auto* const start = static_cast<const char*>(operation.vectors[1].iov_base);
+  if (!frames_seen_.emplace(start, kFrameStartBytes).second) {
+    world_.violate("two frames are sealed alike");
+  }
 }
 
 void Wire::pump(const EndpointPointer& endpoint) {
   while (endpoint->sending != nullptr) {
     const EndpointPointer peer = endpoint->peer.lock();
-    if (endpoint->shut) return complete(endpoint->sending, -EPIPE);
+    if (endpoint->shut) return complete(endpoint->sending, -EPIPE, endpoint->owner);
     if (endpoint->error != 0 || peer == nullptr) {
       const int error = endpoint->error != 0 ? endpoint->error : ECONNRESET;
-      return complete(endpoint->sending, -error);
+      return complete(endpoint->sending, -error, endpoint->owner);
     }
     io::Operation& operation = *endpoint->sending;
     if (operation.vector_count == 0) {
-      return complete(endpoint->sending, std::int64_t(operation.transferred));
+      return complete(endpoint->sending, std::int64_t(operation.transferred), endpoint->owner);
     }
     const std::size_t used = peer->in_flight + peer->received.size();
     if (used >= peer->window) return;  // goes on when the peer has taken something
@@ -147,9 +160,9 @@ void Wire::pump(const EndpointPointer& endpoint) {
     if (endpoint->sent_bytes == 0 && bytes >= kDataMagic.size()) {
       endpoint->carries_data = std::memcmp(segment.data(), kDataMagic.data(), 8) == 0;
       if (endpoint->carries_data) peer->carries_data = true;
+      if (endpoint->carries_data) ++data_connections;
     }
     endpoint->sent_bytes += bytes;
-    if (endpoint->carries_data) data_bytes += bytes;
     meet_faults(endpoint, peer, segment);
     carry(peer, std::move(segment));
   }
@@ -159,7 +172,8 @@ void Wire::meet_faults(const EndpointPointer& from, const EndpointPointer& to,
                        std::vector<std::byte>& bytes) {
   for (std::size_t i = 0; i < faults_.size(); ++i) {
     const NetworkFault fault = faults_[i];
-    if (sends_ < fault.at) continue;
+    if (fault.to_stream && !from->carries_data) continue;
+    if ((fault.to_stream ? data_sends_ : sends_) < fault.at) continue;
     faults_.erase(faults_.begin() + std::ptrdiff_t(i));
     world_.trace("network fault", std::uint64_t(fault.kind), from->id);
     switch (fault.kind) {
@@ -176,9 +190,23 @@ void Wire::meet_faults(const EndpointPointer& from, const EndpointPointer& to,
       case NetworkFault::Kind::kFlip:
         bytes[world_.random().below(bytes.size())] ^= std::byte(1u << world_.random().below(8));
         break;
+      case NetworkFault::Kind::kSilence:
+        fall_silent(from);
+        fall_silent(to);
+        break;
+      case NetworkFault::Kind::kBlock:
+        blocked_until_ = world_.now() + fault.time;
+        world_.after(delay(), [this, from] { break_connection(from, ECONNRESET); });
+        world_.after(delay(), [this, to] { break_connection(to, ECONNRESET); });
+        break;
     }
     return;
   }
+}
+
+void Wire::fall_silent(const EndpointPointer& endpoint) {
+  endpoint->silent = true;
+  world_.after(kGiveUpTime + delay(), [this, endpoint] { break_connection(endpoint, ETIMEDOUT); });
 }
 
 void Wire::carry(const EndpointPointer& to, std::vector<std::byte> bytes) {
@@ -254,11 +282,12 @@ void Wire::serve(const EndpointPointer& endpoint) {
   room.iov_base = static_cast<std::byte*>(room.iov_base) + bytes;
   room.iov_len -= bytes;
   operation.transferred += bytes;
+  if (endpoint->carries_data) data_bytes += bytes;
   const bool done = room.iov_len == 0 || (!operation.wait_all && operation.transferred > 0);
   if (done || endpoint->ended || endpoint->shut) {
-    complete(endpoint->receiving, std::int64_t(operation.transferred));
+    complete(endpoint->receiving, std::int64_t(operation.transferred), endpoint->owner);
   } else if (endpoint->error != 0) {
-    complete(endpoint->receiving, -endpoint->error);
+    complete(endpoint->receiving, -endpoint->error, endpoint->owner);
   }
   const EndpointPointer peer = endpoint->peer.lock();
   if (bytes > 0 && peer != nullptr) pump(peer);
@@ -270,12 +299,13 @@ void Wire::break_connection(const EndpointPointer& endpoint, int error) {
   if (endpoint->error != 0 || endpoint->closed) return;
   world_.trace("broken", endpoint->id, std::uint64_t(error));
   endpoint->error = error;
+  if (endpoint->carries_data) lost_data_connections_.insert((endpoint->id + 1) / 2);
   if (endpoint->received.empty() || endpoint->receiving != nullptr) serve(endpoint);
   pump(endpoint);
 }
 
 void Wire::shut_down(const EndpointPointer& endpoint) {
-  complete(endpoint->connecting, -ECONNABORTED);
+  complete(endpoint->connecting, -ECONNABORTED, endpoint->owner);
   if (endpoint->shut) return;
   endpoint->shut = true;
   const EndpointPointer peer = endpoint->peer.lock();
@@ -321,9 +351,9 @@ void Wire::drop(const EndpointPointer& endpoint, bool powerless) {
     finish(endpoint);
   }
   endpoint->error = ECONNRESET;
-  complete(endpoint->connecting, -ECONNABORTED);
-  complete(endpoint->receiving, -ECONNRESET);
-  complete(endpoint->sending, -ECONNRESET);
+  complete(endpoint->connecting, -ECONNABORTED, endpoint->owner);
+  complete(endpoint->receiving, -ECONNRESET, endpoint->owner);
+  complete(endpoint->sending, -ECONNRESET, endpoint->owner);
 }
 
 }  // namespace fgsync::sim

@@ -3,10 +3,12 @@
 // connection breaks), except for what its checksum lets through.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -52,10 +54,18 @@ struct Listener {
 };
 
 struct NetworkFault {
-  enum class Kind : std::uint8_t { kReset, kStall, kPartition, kFlip };
+  enum class Kind : std::uint8_t {
+    kReset,
+    kStall,
+    kPartition,
+    kFlip,
+    kSilence,  // nothing arrives over this one connection any more, and nobody is told
+    kBlock,    // this connection breaks and new ones are refused; others go on
+  };
   Kind kind = Kind::kReset;
-  std::uint64_t at = 0;  // the number of the send that it happens to
-  io::Duration time{};   // of a stall or partition
+  std::uint64_t at = 0;    // the number of the send that it happens to
+  io::Duration time{};     // of a stall, a partition or a block
+  bool to_stream = false;  // sends over data connections count alone
 };
 
 // All hosts' network.
@@ -64,8 +74,13 @@ class Wire {
   explicit Wire(World& world) : world_(world) {}
 
   io::Duration latency{100'000};
-  // Of the data connections, to either side, since it was last set to 0.
+  // Taken from data connections by either side, and how many of these there were.
   std::uint64_t data_bytes = 0;
+  std::uint64_t data_connections = 0;
+  // That either end has found broken.
+  std::uint64_t data_connections_lost() const { return lost_data_connections_.size(); }
+  // Frames are sealed: no two look alike, or a key has been used twice with one nonce.
+  bool sealed = false;
 
   // Of a process that is `alive`; a dead one's fails.
   void connect(const EndpointPointer& endpoint, io::Operation& operation, bool alive);
@@ -85,14 +100,21 @@ class Wire {
     return listeners_.contains(address.text());
   }
   std::uint16_t next_port() { return next_port_++; }
+  // Those that a run was over before: they would meet the next one while it makes its connections.
+  void forget_stream_faults() {
+    std::erase_if(faults_, [](const NetworkFault& fault) { return fault.to_stream; });
+  }
   // `at` counts sends from now on.
   void plan(NetworkFault fault) {
-    fault.at += sends_;
+    fault.at += fault.to_stream ? data_sends_ : sends_;
     faults_.push_back(fault);
   }
+  // Whether no new connection comes through now.
+  bool is_closed() const { return world_.now() < std::max(partition_until_, blocked_until_); }
   // All is well from now on.
   void heal() {
     partition_until_ = {};
+    blocked_until_ = {};
     faults_.clear();
   }
 
@@ -107,9 +129,11 @@ class Wire {
   void serve(const EndpointPointer& endpoint);
   void serve(const std::shared_ptr<Listener>& listener);
   void break_connection(const EndpointPointer& endpoint, int error);
-  void complete(io::Operation*& slot, std::int64_t result);
+  void complete(io::Operation*& slot, std::int64_t result, const Process* waiting);
   void meet_faults(const EndpointPointer& from, const EndpointPointer& to,
                    std::vector<std::byte>& bytes);
+  void fall_silent(const EndpointPointer& endpoint);
+  void look_at_frame(const io::Operation& operation);
   io::Duration delay();
 
   // What a partition keeps back.
@@ -125,7 +149,11 @@ class Wire {
   std::map<std::string, std::shared_ptr<Listener>> listeners_;
   std::uint16_t next_port_ = 40'000;
   io::TimePoint partition_until_{};
+  io::TimePoint blocked_until_{};
+  std::set<std::uint64_t> lost_data_connections_;
   std::uint64_t sends_ = 0;
+  std::uint64_t data_sends_ = 0;
+  std::set<std::string> frames_seen_;  // how each begins
   std::uint64_t next_id_ = 1;
 };
 

@@ -1,11 +1,12 @@
 #include "world.h"
 
+#include <algorithm>
 #include <cstdio>
 
 namespace fgsync::sim {
 
-void World::after(io::Duration delay, std::function<void()> event) {
-  events_.push(Event{now_ + delay, sequence_++, std::move(event)});
+void World::after(io::Duration delay, std::function<void()> event, Actor actor) {
+  events_.push(Event{now_ + delay, sequence_++, actor, std::move(event)});
 }
 
 bool World::step() {
@@ -13,10 +14,19 @@ bool World::step() {
   // The queue orders by time and sequence alone, so that taking the function out is safe.
   std::function<void()> run = std::move(const_cast<Event&>(events_.top()).run);
   now_ = events_.top().time;
+  busy_.push_back(events_.top().actor);
   events_.pop();
   ++steps_;
   run();
+  busy_.pop_back();
   return true;
+}
+
+bool World::let_others() {
+  if (events_.empty() || events_.top().time > now_ + kCallTime) return false;
+  const Actor actor = events_.top().actor;
+  const bool busy = std::find(busy_.begin(), busy_.end(), actor) != busy_.end();
+  return (actor == 0 || !busy) && step();
 }
 
 void World::trace(const char* what, std::uint64_t a, std::uint64_t b, const std::string& text) {

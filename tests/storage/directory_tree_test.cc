@@ -136,6 +136,9 @@ TEST_F(DirectoryTreeTest, PathsAreRelativeToTheRoot) {
   EXPECT_EQ(tree.path_of(0), "");
   EXPECT_EQ(tree.path_of(0, "file"), "file");
   EXPECT_EQ(tree.path_of(2), "a/b c");
+  EXPECT_EQ(tree.parent_of(2), 1u);
+  EXPECT_EQ(tree.parent_of(1), 0u);
+  EXPECT_EQ(tree.parent_of(0), 0u);
   EXPECT_EQ(tree.path_of(2, "file"), "a/b c/file");
 }
 

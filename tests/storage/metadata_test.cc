@@ -1,6 +1,7 @@
 #include "storage/metadata.h"
 
 #include "storage/storage_fixture.h"
+#include "support/faulty_file_system.h"
 
 namespace fgsync::storage {
 namespace {
@@ -45,6 +46,61 @@ TEST_F(MetadataTest, OthersThanRootKeepTheirOwnerWithoutError) {
   EXPECT_EQ(directory.lstat("file").st_uid, owner);
   EXPECT_EQ(directory.lstat("file").st_mode & 07777u, 0600u);
   EXPECT_EQ(directory.lstat("file").st_mtim.tv_sec, 77);
+}
+
+// Root that is refused nevertheless: in a user namespace, or on a server that squashes it.
+class OwnerRefused : public MetadataTest, public ::testing::WithParamInterface<int> {
+ protected:
+  OwnerRefused() {
+    refusing.claim_to_set_owners();
+    refusing.fail(testing::FileOperation::kSetOwner, 1, GetParam(), /*lasting=*/true);
+    directory.make_symlink("file", "link");
+  }
+  Metadata of_another(std::uint32_t mode) {
+    return {mode, ::geteuid() + 1234, ::getegid() + 1234, {77, 5}};
+  }
+
+  testing::FaultyFileSystem refusing{io::make_posix_file_system()};
+};
+
+INSTANTIATE_TEST_SUITE_P(Errors, OwnerRefused, ::testing::Values(EPERM, EINVAL));
+
+TEST_P(OwnerRefused, IsNoFailureAndIsRemembered) {
+  EXPECT_FALSE(refusing.has_refused_owners());
+  ASSERT_TRUE(apply_metadata(refusing, open(), of_another(0640)).ok());
+  EXPECT_TRUE(refusing.has_refused_owners());
+  EXPECT_EQ(directory.lstat("file").st_mode & 07777u, 0640u);
+  EXPECT_EQ(directory.lstat("file").st_mtim.tv_sec, 77);
+  EXPECT_EQ(directory.lstat("file").st_uid, ::geteuid());
+}
+
+TEST_P(OwnerRefused, OfASymlinkLeavesItItsTime) {
+  ASSERT_TRUE(apply_symlink_metadata(refusing, root, "link", of_another(0777)).ok());
+  EXPECT_TRUE(refusing.has_refused_owners());
+  EXPECT_EQ(directory.lstat("link").st_mtim.tv_sec, 77);
+}
+
+TEST_P(OwnerRefused, LeavesNothingToRunAsWhoeverOwnsItInstead) {
+  ASSERT_TRUE(apply_metadata(refusing, open(), of_another(06755)).ok());
+  EXPECT_EQ(directory.lstat("file").st_mode & 07777u, 0755u);
+}
+
+TEST_P(OwnerRefused, IsNoChangeTheNextTime) {
+  ASSERT_TRUE(apply_metadata(refusing, open(), of_another(06755)).ok());
+  auto present = refusing.stat_at(root, "file");
+  ASSERT_TRUE(present.ok());
+  auto updated = update_metadata_at(refusing, root, "file", *present, of_another(06755), true);
+  ASSERT_TRUE(updated.ok()) << updated.status().message();
+  EXPECT_FALSE(*updated);
+}
+
+TEST_F(MetadataTest, AnOwnerThatCannotBeSetForAnotherReasonIsAFailure) {
+  testing::FaultyFileSystem failing(io::make_posix_file_system());
+  failing.claim_to_set_owners();
+  failing.fail(testing::FileOperation::kSetOwner, 1, EIO, /*lasting=*/true);
+  const Metadata another{0640, ::geteuid() + 1234, ::getegid(), {77, 5}};
+  EXPECT_EQ(apply_metadata(failing, open(), another).system_errno(), EIO);
+  EXPECT_FALSE(failing.has_refused_owners());
 }
 
 TEST_F(MetadataTest, WhatIsRightIsNotTouched) {

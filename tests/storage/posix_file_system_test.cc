@@ -6,6 +6,7 @@
 #include <linux/magic.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 
@@ -51,6 +52,20 @@ TEST_F(PosixFileSystem, CreatedFileIsPrivateAndMustBeNew) {
   ASSERT_FALSE(again.ok());
   EXPECT_EQ(again.status().system_errno(), EEXIST);
   EXPECT_EQ(again.status().message(), "creating: File exists");
+}
+
+TEST_F(PosixFileSystem, OpeningForUpdateKeepsWhatIsThereAndMakesNothing) {
+  directory.write("file", "old contents");
+  FileHandle file = open_file("file", OpenMode::kUpdate);
+  ASSERT_TRUE(files->write(file, as_bytes("new"), 0).ok());
+  EXPECT_EQ(directory.read("file"), "new contents");
+  auto missing = files->open_file(root, "missing", OpenMode::kUpdate);
+  ASSERT_FALSE(missing.ok());
+  EXPECT_EQ(missing.status().system_errno(), ENOENT);
+  directory.make_directory("directory");
+  auto opened = files->open_file(root, "directory", OpenMode::kUpdate);
+  ASSERT_FALSE(opened.ok());
+  EXPECT_EQ(opened.status().system_errno(), EISDIR);
 }
 
 TEST_F(PosixFileSystem, CreatingDoesNotWriteThroughASymlink) {
@@ -182,6 +197,8 @@ TEST_F(PosixFileSystem, AllocationInMemoryOnlySetsTheSize) {
   ASSERT_TRUE(files->allocate(*file, 1 << 20).ok());
   EXPECT_EQ(in_memory.lstat("file").st_size, 1 << 20);
   EXPECT_EQ(in_memory.lstat("file").st_blocks, 0);
+  EXPECT_TRUE(files->is_in_memory(*file));
+  EXPECT_FALSE(files->is_in_memory(open_path("/proc")));
 }
 
 TEST_F(PosixFileSystem, SizeThatNoFileCanHaveIsAnError) {
@@ -318,6 +335,38 @@ TEST_F(PosixFileSystem, SyncingAFileADirectoryAndTheFileSystemSucceeds) {
   EXPECT_TRUE(files->sync(file).ok());
   EXPECT_TRUE(files->sync(root).ok());
   EXPECT_TRUE(files->sync_file_system(file).ok());
+}
+
+// What df(1) shows; the file system is in use meanwhile.
+TEST_F(PosixFileSystem, TheRoomIsWhatTheSystemSays) {
+  auto space = files->space(root);
+  ASSERT_TRUE(space.ok());
+  struct statvfs truth;
+  ASSERT_EQ(::statvfs(directory.path().c_str(), &truth), 0);
+  EXPECT_EQ(space->bytes_total, truth.f_blocks * truth.f_frsize);
+  EXPECT_EQ(space->inodes_total, truth.f_files);
+  EXPECT_LE(space->block_bytes, truth.f_frsize);
+  EXPECT_LE(space->bytes_available, space->bytes_total);
+  EXPECT_LE(space->inodes_available, space->inodes_total);
+}
+
+TEST_F(PosixFileSystem, WhatIsReservedForRootIsNotForOthers) {
+  const UnprivilegedScope unprivileged;
+  auto space = files->space(root);
+  ASSERT_TRUE(space.ok());
+  struct statvfs truth;
+  ASSERT_EQ(::statvfs(directory.path().c_str(), &truth), 0);
+  const std::uint64_t reserved = (truth.f_bfree - truth.f_bavail) * truth.f_frsize;
+  EXPECT_LE(space->bytes_available, space->bytes_total - reserved);
+}
+
+TEST_F(PosixFileSystem, AFileThatLeavesTheCacheIsReadFromTheDisk) {
+  FileHandle file = open_file("file", OpenMode::kCreate);
+  const std::string contents(1 << 20, 'c');
+  ASSERT_TRUE(files->write(file, as_bytes(contents), 0).ok());
+  ASSERT_TRUE(files->sync(file).ok());
+  EXPECT_TRUE(files->drop_cached(file).ok());
+  EXPECT_EQ(directory.read("file"), contents);
 }
 
 TEST_F(PosixFileSystem, DirectFilesSayTheirAlignment) {

@@ -128,6 +128,28 @@ TEST_F(SourceFileTest, RewriteOfTheSameSizeWithItsMtimePutBackIsNoticed) {
   EXPECT_EQ(file->check_unchanged().code(), ErrorCode::kSourceChanged);
 }
 
+// The kernel's own files have one size for all contents: 0 in procfs, a page in sysfs.
+TEST_F(SourceFileTest, ContentsBeyondTheSizeAreNoticed) {
+  const auto proc = open_path("/proc");
+  auto seen = files->stat_at(proc, "version");
+  ASSERT_TRUE(seen.ok());
+  ASSERT_EQ(seen->size, 0u);
+  auto file = SourceFile::open(*files, proc, "version", {seen->size, seen->mtime}, DirectIo::kAuto);
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  EXPECT_TRUE((*file)->read({}, 0).ok());
+  EXPECT_EQ((*file)->check_unchanged().code(), ErrorCode::kSourceChanged);
+}
+
+TEST_F(SourceFileTest, ContentsThatEndBeforeTheSizeAreNoticed) {
+  auto sys = files->open_path("/sys/kernel");
+  auto seen = sys.ok() ? files->stat_at(*sys, "fscaps") : Result<io::FileStatus>(sys.status());
+  if (!seen.ok()) GTEST_SKIP() << "no /sys/kernel/fscaps: " << seen.status().message();
+  auto file = SourceFile::open(*files, *sys, "fscaps", {seen->size, seen->mtime}, DirectIo::kAuto);
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  std::vector<std::byte> bytes(seen->size);
+  EXPECT_EQ((*file)->read(bytes, 0).code(), ErrorCode::kSourceChanged);
+}
+
 TEST_F(SourceFileTest, DirectReadGivesTheBytesWithAnUnalignedTail) {
   const std::size_t size = limits::kPackedFileBytesMax + 1234;
   std::string contents(size, '\0');

@@ -10,6 +10,7 @@
 
 #include "storage/staged_file.h"
 #include "storage/storage_fixture.h"
+#include "support/faulty_file_system.h"
 
 namespace fgsync::storage {
 namespace {
@@ -90,6 +91,25 @@ TEST_F(StagingAreaTest, DirectoriesArePrivateAndGoneAfterCleaning) {
   stage(area);
   EXPECT_EQ(directory.lstat(".fgsync").st_mode, S_IFDIR | 0700u);
   EXPECT_EQ(directory.lstat(".fgsync/staging-session").st_mode, S_IFDIR | 0700u);
+  EXPECT_TRUE(area.clean().ok());
+  EXPECT_FALSE(directory.exists(".fgsync"));
+}
+
+TEST_F(StagingAreaTest, LookingForLeftoversMakesNothingWhereThereAreNone) {
+  StagingArea area(*files, "session");
+  area.look_for_leftovers(kMount, reference());
+  EXPECT_FALSE(directory.exists(".fgsync"));
+  directory.make_directory(".fgsync");
+  directory.write(".fgsync/receipt", "");
+  area.look_for_leftovers(kMount, reference());
+  EXPECT_FALSE(directory.exists(".fgsync/staging-session"));
+}
+
+TEST_F(StagingAreaTest, LeftoversAreFoundAlsoWhereNothingIsStaged) {
+  OtherRun(directory.path(), "dead").die();
+  StagingArea area(*files, "session");
+  area.look_for_leftovers(kMount, reference());
+  EXPECT_EQ(area.removed_leftovers(), 1u);
   EXPECT_TRUE(area.clean().ok());
   EXPECT_FALSE(directory.exists(".fgsync"));
 }
@@ -202,6 +222,37 @@ TEST_F(StagingAreaTest, LeftoverWithTheSameSessionNameIsNoObstacle) {
   EXPECT_FALSE(directory.exists(".fgsync"));
 }
 
+// Nobody can tell there whether a run is dead.
+TEST_F(StagingAreaTest, WhereEveryLockIsGrantedNoLeftoverIsRemoved) {
+  OtherRun dead(directory.path(), "dead");
+  OtherRun live(directory.path(), "live");
+  dead.die();
+  testing::FaultyFileSystem lockless(io::make_posix_file_system());
+  lockless.grant_every_lock();
+  StagingArea area(lockless, "session");
+  ASSERT_TRUE(area.on_mount(kMount, reference()).ok());
+  EXPECT_EQ(area.removed_leftovers(), 0u);
+  EXPECT_TRUE(area.clean().ok());
+  EXPECT_FALSE(directory.exists(".fgsync/staging-session"));
+  EXPECT_TRUE(directory.exists(".fgsync/staging-dead/0"));
+  EXPECT_TRUE(directory.exists(".fgsync/staging-live/0"));
+}
+
+TEST_F(StagingAreaTest, WhereLockingFailsNoLeftoverIsRemoved) {
+  OtherRun dead(directory.path(), "dead");
+  dead.die();
+  for (const std::uint64_t nth : {2u, 3u}) {  // our own once more; the leftover's
+    testing::FaultyFileSystem failing(io::make_posix_file_system());
+    failing.fail(testing::FileOperation::kTryLock, nth, EIO, /*lasting=*/true);
+    StagingArea area(failing, "session");
+    ASSERT_TRUE(area.on_mount(kMount, reference()).ok());
+    EXPECT_EQ(failing.failures(), 1u);
+    EXPECT_EQ(area.removed_leftovers(), 0u);
+    EXPECT_TRUE(area.clean().ok());
+    EXPECT_TRUE(directory.exists(".fgsync/staging-dead/0"));
+  }
+}
+
 TEST_F(StagingAreaTest, WhatOnlyLooksLikeALeftoverStays) {
   directory.make_directory("victim");
   directory.write("victim/file", "");
@@ -211,6 +262,7 @@ TEST_F(StagingAreaTest, WhatOnlyLooksLikeALeftoverStays) {
   directory.make_directory(".fgsync/other");
   directory.make_directory(".fgsync/staging-full");
   directory.make_directory(".fgsync/staging-full/directory");
+  directory.write(".fgsync/staging-full/directory/file", "");
   StagingArea area(*files, "session");
   stage(area);
   EXPECT_EQ(area.removed_leftovers(), 0u);

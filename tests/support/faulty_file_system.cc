@@ -1,8 +1,33 @@
 #include "support/faulty_file_system.h"
 
 #include <algorithm>
+#include <cerrno>
 
 namespace fgsync::testing {
+namespace {
+
+bool is_change(FileOperation operation) {
+  switch (operation) {
+    case FileOperation::kMakeDirectoryPath:
+    case FileOperation::kWrite:
+    case FileOperation::kTruncate:
+    case FileOperation::kMakeDirectory:
+    case FileOperation::kMakeSymlink:
+    case FileOperation::kRename:
+    case FileOperation::kExchange:
+    case FileOperation::kMakeSpecial:
+    case FileOperation::kLink:
+    case FileOperation::kUnlink:
+    case FileOperation::kRemoveDirectory:
+    case FileOperation::kSetMode:
+    case FileOperation::kSetMtime:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
 
 void FaultyFileSystem::fail(FileOperation operation, std::uint64_t nth, int system_errno,
                             bool lasting) {
@@ -10,9 +35,29 @@ void FaultyFileSystem::fail(FileOperation operation, std::uint64_t nth, int syst
   faults_.push_back({operation, nth, system_errno, lasting});
 }
 
+void FaultyFileSystem::die_at(std::uint64_t nth) {
+  std::lock_guard lock(mutex_);
+  dies_at_ = changes_ + nth;
+}
+
+std::uint64_t FaultyFileSystem::changes() const {
+  std::lock_guard lock(mutex_);
+  return changes_;
+}
+
+void FaultyFileSystem::shorten_writes(std::uint64_t nth, bool lasting) {
+  std::lock_guard lock(mutex_);
+  short_writes_ = Fault{FileOperation::kWrite, nth, 0, lasting};
+}
+
 void FaultyFileSystem::only_about(std::string name) {
   std::lock_guard lock(mutex_);
   only_about_ = std::move(name);
+}
+
+void FaultyFileSystem::pretend_space(io::FileSystemSpace space) {
+  std::lock_guard lock(mutex_);
+  space_ = space;
 }
 
 std::uint64_t FaultyFileSystem::failures() const {
@@ -41,6 +86,11 @@ Status FaultyFileSystem::begin(FileOperation operation, const std::string& name)
   if (look_) look_({operation, name});
   std::lock_guard lock(mutex_);
   recorded_.push_back({operation, name});
+  if (is_change(operation)) ++changes_;
+  if (dies_at_ > 0 && changes_ >= dies_at_) {
+    ++failures_;
+    return Status::from_errno(EIO, "what a dead process asks for");
+  }
   if (!only_about_.empty() && name != only_about_) return Status();
   for (Fault& fault : faults_) {
     if (fault.operation != operation || fault.left == 0) continue;
@@ -110,16 +160,29 @@ Result<std::string> FaultyFileSystem::read_link(const io::FileHandle& base,
   return inner_->read_link(base, name);
 }
 
-Result<std::size_t> FaultyFileSystem::read(const io::FileHandle& file, std::span<std::byte> bytes,
-                                           std::uint64_t offset) {
-  FGSYNC_RETURN_IF_ERROR(begin(FileOperation::kRead));
-  return inner_->read(file, bytes, offset);
+std::int64_t FaultyFileSystem::read_some(const io::FileHandle& file, std::span<std::byte> bytes,
+                                         std::uint64_t offset) {
+  const Status begun = begin(FileOperation::kRead);
+  return begun.ok() ? inner_->read_some(file, bytes, offset) : -begun.system_errno();
 }
 
-Status FaultyFileSystem::write(const io::FileHandle& file, std::span<const std::byte> bytes,
-                               std::uint64_t offset) {
-  FGSYNC_RETURN_IF_ERROR(begin(FileOperation::kWrite));
-  return inner_->write(file, bytes, offset);
+std::int64_t FaultyFileSystem::write_some(const io::FileHandle& file,
+                                          std::span<const std::byte> bytes, std::uint64_t offset) {
+  const Status begun = begin(FileOperation::kWrite);
+  if (!begun.ok()) return -begun.system_errno();
+  return inner_->write_some(file, bytes.first(bytes_to_write(bytes.size())), offset);
+}
+
+std::size_t FaultyFileSystem::bytes_to_write(std::size_t bytes) {
+  std::lock_guard lock(mutex_);
+  if (!short_writes_ || short_writes_->left == 0) return bytes;
+  if (short_writes_->left > 1) {
+    --short_writes_->left;
+    return bytes;
+  }
+  if (!short_writes_->lasting) short_writes_->left = 0;
+  ++failures_;
+  return (bytes + 1) / 2;
 }
 
 Status FaultyFileSystem::truncate(const io::FileHandle& file, std::uint64_t size) {
@@ -147,6 +210,17 @@ Status FaultyFileSystem::sync_file_system(const io::FileHandle& any) {
   return inner_->sync_file_system(any);
 }
 
+Status FaultyFileSystem::drop_cached(const io::FileHandle& file) {
+  FGSYNC_RETURN_IF_ERROR(begin(FileOperation::kDropCached));
+  return inner_->drop_cached(file);
+}
+
+Result<io::FileSystemSpace> FaultyFileSystem::space(const io::FileHandle& any) {
+  FGSYNC_RETURN_IF_ERROR(begin(FileOperation::kSpace));
+  std::lock_guard lock(mutex_);
+  return space_ ? *space_ : inner_->space(any);
+}
+
 Status FaultyFileSystem::make_directory(const io::FileHandle& base, const std::string& name,
                                         std::uint32_t mode) {
   FGSYNC_RETURN_IF_ERROR(begin(FileOperation::kMakeDirectory, name));
@@ -163,6 +237,24 @@ Status FaultyFileSystem::rename(const io::FileHandle& from_base, const std::stri
                                 const io::FileHandle& to_base, const std::string& to) {
   FGSYNC_RETURN_IF_ERROR(begin(FileOperation::kRename, to));
   return inner_->rename(from_base, from, to_base, to);
+}
+
+Status FaultyFileSystem::exchange(const io::FileHandle& base, const std::string& name,
+                                  const io::FileHandle& other_base, const std::string& other) {
+  FGSYNC_RETURN_IF_ERROR(begin(FileOperation::kExchange, other));
+  return inner_->exchange(base, name, other_base, other);
+}
+
+Status FaultyFileSystem::make_special(const io::FileHandle& base, const std::string& name,
+                                      io::FileType type, std::uint32_t mode) {
+  FGSYNC_RETURN_IF_ERROR(begin(FileOperation::kMakeSpecial, name));
+  return inner_->make_special(base, name, type, mode);
+}
+
+Status FaultyFileSystem::link(const io::FileHandle& from_base, const std::string& from,
+                              const io::FileHandle& to_base, const std::string& to) {
+  FGSYNC_RETURN_IF_ERROR(begin(FileOperation::kLink, to));
+  return inner_->link(from_base, from, to_base, to);
 }
 
 Status FaultyFileSystem::unlink(const io::FileHandle& base, const std::string& name) {
@@ -211,6 +303,7 @@ Status FaultyFileSystem::set_mtime_at(const io::FileHandle& base, const std::str
 
 Result<bool> FaultyFileSystem::try_lock(const io::FileHandle& directory) {
   FGSYNC_RETURN_IF_ERROR(begin(FileOperation::kTryLock));
+  if (grants_every_lock_) return true;
   return inner_->try_lock(directory);
 }
 

@@ -14,18 +14,21 @@
 
 namespace fgsync::testing {
 
-// Only the clock; nothing else is asked for.
+// The clock, and a chance that is always the same; nothing else is asked for.
 class ManualEnvironment final : public io::Environment {
  public:
+  std::byte chance{0};
   io::TimePoint now() override { return now_; }
   void advance_to(io::TimePoint time) { now_ = std::max(now_, time); }
   std::chrono::system_clock::time_point wall_clock() override { return {}; }
   void random_bytes(std::span<std::byte> bytes) override {
-    std::fill(bytes.begin(), bytes.end(), std::byte{0});
+    std::fill(bytes.begin(), bytes.end(), chance);
   }
   std::array<std::byte, 16> host_identity() override { return {}; }
   double cpu_seconds() override { return 0; }
   std::uint64_t peak_memory_bytes() override { return 0; }
+  std::size_t usable_cores() override { return 1; }
+  bool has_aes() override { return false; }
   io::FileSystem& files() override { std::abort(); }
   io::Network& network() override { std::abort(); }
 

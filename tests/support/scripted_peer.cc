@@ -86,6 +86,7 @@ io::Task<std::optional<wire::Message>> ScriptedPeer::hear() {
     EXPECT_TRUE(message.ok()) << message.status().message();
     if (!message.ok()) co_return std::nullopt;
     if (std::holds_alternative<wire::Heartbeat>(*message)) continue;
+    if (std::holds_alternative<wire::StreamEnded>(*message)) continue;
     if (const auto* abort = std::get_if<wire::Abort>(&*message)) abort_ = *abort;
     co_return std::move(*message);
   }
@@ -99,9 +100,12 @@ io::Task<void> ScriptedPeer::hear_out() {
 }
 
 io::Task<void> ScriptedPeer::drop_frames(std::size_t stream) {
-  while (true) {
+  for (std::uint64_t frames = 1;; ++frames) {
     Result<transport::ReceivedFrame> frame = co_await streams_[stream]->receive();
     if (!frame.ok()) co_return;
+    Result<wire::FrameHeader> header = wire::decode_frame_header(frame->header);
+    if (!header.ok() || header->type != wire::FrameType::kStreamEnd) continue;
+    say(wire::StreamEnded{std::uint16_t(stream), 0, frames});
   }
 }
 

@@ -45,7 +45,7 @@ class ScriptedPeer {
   void hang_up();
   void hang_up_stream(std::size_t stream) { streams_[stream]->shutdown(); }
 
-  // The next message but heartbeats; nullopt at the end.
+  // The next message but heartbeats and ends of streams; nullopt at the end.
   io::Task<std::optional<wire::Message>> hear();
   // The next T; what comes before it is dropped.
   template <typename T>
@@ -59,7 +59,7 @@ class ScriptedPeer {
   // Until the other side has closed. What it gave as its reason, if it did.
   io::Task<void> hear_out();
   const std::optional<wire::Abort>& heard_abort() const { return abort_; }
-  // Takes frames off a stream and drops them, to its end.
+  // Takes frames off a stream and drops them, to its end, and says that they have come.
   io::Task<void> drop_frames(std::size_t stream);
   // Before it goes away.
   io::Task<void> finish();

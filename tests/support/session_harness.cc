@@ -15,11 +15,9 @@ using transfer::Watchdog;
 // A run that takes longer hangs; the slowest one, under the thread sanitizer, takes a tenth of it.
 constexpr std::chrono::seconds kDeadline{40};
 
-io::Task<Status> already_open() { co_return Status(); }
-
 HalfOutcome outcome_of(Session& session) {
   return {session.status(), session.errors().errors(), session.errors().notes(),
-          session.take_paths()};
+          session.take_paths(), session.take_differences()};
 }
 
 void expire(Session* session) {
@@ -28,11 +26,11 @@ void expire(Session* session) {
 }
 
 io::Task<void> play_sender(Session* session, Role* role, std::vector<std::string> paths) {
-  co_await run_sender(session, role, std::move(paths), already_open);
+  co_await run_sender(session, role, std::move(paths), nullptr);
 }
 
 io::Task<void> play_receiver(Session* session, Role* role, std::string target) {
-  co_await run_receiver(session, role, std::move(target), "test", already_open);
+  co_await run_receiver(session, role, std::move(target), "test", nullptr);
 }
 
 template <typename Half>
@@ -70,20 +68,23 @@ LocalOutcome SessionHarness::replicate(std::vector<std::string> sources, std::st
 io::Task<void> SessionHarness::run_both(std::vector<std::string> sources, std::string target,
                                         LocalOutcome* outcome) {
   io::Io& io = runtime_->control();
+  DamagingStreams damaging(stream_damage);
   auto [sender_end, receiver_end] = transport::make_memory_control_streams(io, io);
-  Session sender(*runtime_, std::move(sender_end), "receiver", cancel_);
-  Session receiver(*runtime_, std::move(receiver_end), "sender", cancel_);
+  Session sender(*runtime_, damaging.wrap(std::move(sender_end)), "receiver", cancel_);
+  Session receiver(*runtime_, damaging.wrap(std::move(receiver_end)), "sender", cancel_);
   sender.parameters = receiver.parameters = parameters;
   sender.want_paths();
   receiver.want_paths();
   auto pool = transfer::make_buffer_pool(parameters);
   sender.pool = receiver.pool = pool->get();
-  for (std::uint16_t i = 0; !parameters.dry_run && i < parameters.streams; ++i) {
+  std::optional<BreakableConnections> connections;
+  if (breakage) connections.emplace(sender, receiver, *breakage).open();
+  for (std::uint16_t i = 0; !breakage && !parameters.dry_run && i < parameters.streams; ++i) {
     io::Io& worker = runtime_->worker(i % runtime_->worker_count());
     io::Io& other = runtime_->worker((i + 1) % runtime_->worker_count());
     auto [first, second] = transport::make_memory_streams(worker, other);
-    sender.streams.push_back({std::move(first), &worker});
-    receiver.streams.push_back({std::move(second), &other});
+    sender.streams.push_back(transfer::make_stream(worker, std::move(first)));
+    receiver.streams.push_back(transfer::make_stream(other, damaging.wrap(std::move(second))));
   }
   Role sender_role, receiver_role;
   Watchdog sender_watch(
@@ -110,7 +111,14 @@ io::Task<void> SessionHarness::run_both(std::vector<std::string> sources, std::s
     outcome->bytes = sender_role.sender->bytes();
     outcome->sender_digest = sender_role.sender->digest().hex();
   }
+  if (sender_role.compare_sender) {
+    outcome->files = sender_role.compare_sender->files();
+    outcome->bytes = sender_role.compare_sender->bytes();
+  }
   if (receiver_role.receiver) outcome->receiver_digest = receiver_role.receiver->digest().hex();
+  outcome->was_damaged = damaging.damaged() > 0;
+  if (connections) outcome->connections_broken = connections->broken();
+  if (connections) outcome->connections_made_again = connections->made_again();
 }
 
 template <typename Half>
@@ -133,7 +141,7 @@ io::Task<void> SessionHarness::run_against(Script script, Session* session, Half
   }
   // The half under test is done with its streams; its peer hears that.
   session->control().shutdown();
-  for (const transfer::DataStream& data : session->streams) data.stream->shutdown();
+  for (const auto& stream : session->streams) stream->shutdown();
   co_await playing.join(io);
   co_await peer->finish();
   watch.stop();
@@ -167,12 +175,18 @@ io::Task<void> SessionHarness::run_receiver_half(Script script, transfer::Resolv
     io::Io& worker = runtime_->worker(i % runtime_->worker_count());
     auto [first, second] = transport::make_memory_streams(io, worker);
     peer.add_stream(std::move(first));
-    session.streams.push_back({std::move(second), &worker});
+    session.streams.push_back(transfer::make_stream(worker, std::move(second)));
   }
   Result<io::FileHandle> root = runtime_->files().open_path(target.root);
   EXPECT_TRUE(root.ok());
-  transfer::ReceiveSession half(session, target, std::move(*root), "test");
-  co_await run_against(script, &session, &half, &peer, /*drops_frames=*/false);
+  session.want_paths();
+  if (parameters.compare) {
+    transfer::CompareReceiver half(session, target, std::move(*root));
+    co_await run_against(script, &session, &half, &peer, /*drops_frames=*/false);
+  } else {
+    transfer::ReceiveSession half(session, target, std::move(*root), "test", wire::Checksum());
+    co_await run_against(script, &session, &half, &peer, /*drops_frames=*/false);
+  }
   *outcome = outcome_of(session);
 }
 
@@ -195,7 +209,7 @@ io::Task<void> SessionHarness::run_sender_half(Script script, std::string source
     io::Io& worker = runtime_->worker(i % runtime_->worker_count());
     auto [first, second] = transport::make_memory_streams(io, worker);
     peer.add_stream(std::move(first));
-    session.streams.push_back({std::move(second), &worker});
+    session.streams.push_back(transfer::make_stream(worker, std::move(second)));
   }
   std::vector<std::string> paths;
   paths.push_back(source);
@@ -205,8 +219,14 @@ io::Task<void> SessionHarness::run_sender_half(Script script, std::string source
   accept.replica_of_contents = true;
   accept.names = {""};
   accept.displays = {"/target"};
-  transfer::SendSession half(session, *sources, std::move(accept));
-  co_await run_against(script, &session, &half, &peer, /*drops_frames=*/true);
+  session.want_paths();
+  if (parameters.compare) {
+    transfer::CompareSender half(session, *sources, std::move(accept));
+    co_await run_against(script, &session, &half, &peer, /*drops_frames=*/true);
+  } else {
+    transfer::SendSession half(session, *sources, std::move(accept));
+    co_await run_against(script, &session, &half, &peer, /*drops_frames=*/true);
+  }
   *outcome = outcome_of(session);
 }
 

@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "support/breakable_connections.h"
 #include "support/scripted_peer.h"
+#include "support/stream_damage.h"
 #include "support/test_runtime.h"
 #include "transfer/roles.h"
 
@@ -17,6 +19,7 @@ struct HalfOutcome {
   std::vector<ErrorEntry> errors;
   std::vector<std::string> notes;
   std::vector<std::string> paths;
+  std::vector<Difference> differences;
 };
 
 struct LocalOutcome {
@@ -26,6 +29,9 @@ struct LocalOutcome {
   ByteFigures bytes;
   std::string sender_digest;
   std::string receiver_digest;
+  bool was_damaged = false;  // by stream_damage
+  std::uint64_t connections_broken = 0;
+  std::uint64_t connections_made_again = 0;
   // Both halves ended well and no path failed: what the exit status 0 stands for.
   bool is_clean() const {
     return sender.status.ok() && receiver.status.ok() && sender.errors.empty() &&
@@ -46,18 +52,23 @@ class SessionHarness {
   }
 
   transfer::SessionParameters parameters;
+  // For replicate(): what happens on the way.
+  StreamDamage stream_damage;
+  // For replicate(): what happens to its data connections, if anything.
+  std::optional<Breakage> breakage;
   FaultyFileSystem& files() { return runtime_->files(); }
   TestRuntime& runtime() { return *runtime_; }
   CancelToken& cancel() { return cancel_; }
 
   // Both halves.
   LocalOutcome replicate(std::vector<std::string> sources, std::string target);
-  // ReceiveSession, on a target that stands and takes the contents of one directory or, if
-  // `expected` is not empty, the one file or directory of that name.
+  // ReceiveSession (CompareReceiver where that is the parameters' wish), on a target that stands
+  // and takes the contents of one directory or, if `expected` is not empty, the one file or
+  // directory of that name.
   HalfOutcome receive_from(Script script, const std::string& target,
                            const std::string& expected = {},
                            wire::EntryType type = wire::EntryType::kRegular);
-  // SendSession, of one source directory whose contents stand in the target.
+  // SendSession or CompareSender, of one source directory whose contents stand in the target.
   HalfOutcome send_to(Script script, const std::string& source);
   // After receive_from or send_to: why the other side was told that the session ended.
   const std::optional<wire::Abort>& told_abort() const { return abort_; }

@@ -22,6 +22,8 @@ class TestEnvironment final : public io::Environment {
   std::array<std::byte, 16> host_identity() override { return real_.host_identity(); }
   double cpu_seconds() override { return real_.cpu_seconds(); }
   std::uint64_t peak_memory_bytes() override { return real_.peak_memory_bytes(); }
+  std::size_t usable_cores() override { return real_.usable_cores(); }
+  bool has_aes() override { return real_.has_aes(); }
   io::FileSystem& files() override { return files_; }
   io::Network& network() override { return real_.network(); }
 

@@ -68,6 +68,9 @@ void PrintTo(const ListedEntry& entry, std::ostream* out) {
 std::map<std::string, ListedEntry> list_tree(const std::string& directory) {
   std::map<std::string, ListedEntry> entries;
   list_into(directory, ".", entries);
+  entries.erase(".fgsync/receipt");
+  const auto after = entries.upper_bound(".fgsync");
+  if (after == entries.end() || !after->first.starts_with(".fgsync/")) entries.erase(".fgsync");
   return entries;
 }
 

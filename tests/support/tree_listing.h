@@ -19,7 +19,9 @@ struct ListedEntry {
 // For failure messages: long contents by their size alone.
 void PrintTo(const ListedEntry& entry, std::ostream* out);
 
-// By path relative to `directory`; the directory itself is ".". Follows no symlink.
+// By path relative to `directory`; the directory itself is ".". Follows no symlink. A receipt, and
+// the state directory that holds nothing else, is left out: whatever else a run leaves behind is
+// found.
 std::map<std::string, ListedEntry> list_tree(const std::string& directory);
 
 // Only the regular files, with their contents.

@@ -93,6 +93,19 @@ TEST_F(Configuration, VariablesWinOverFilesAndEmptyOnesAreNone) {
   EXPECT_EQ(settings.at("allow-public").value, "true");
 }
 
+TEST_F(Configuration, AListTakesThePlaceOfAnEarlierOnesWhole) {
+  Settings settings;
+  read_configuration_file(write("first", "last = a\nstreams = 2\nlast = b\n"), settings);
+  EXPECT_EQ(settings.at("last").list, (std::vector<std::string>{"a", "b"}));
+  read_configuration_file(write("second", "last = c\n"), settings);
+  EXPECT_EQ(settings.at("last").list, std::vector<std::string>{"c"});
+  EXPECT_EQ(settings.at("streams").value, "2");
+  ASSERT_EQ(::setenv("FGSYNC_LAST", "d e", 1), 0);
+  read_variables(settings);
+  ::unsetenv("FGSYNC_LAST");
+  EXPECT_EQ(settings.at("last").list, std::vector<std::string>{"d e"});
+}
+
 TEST_F(Configuration, LaterPlacesDecideBetweenTheAddressFamilies) {
   Settings settings;
   settings["ipv4"] = Setting{"true", Place::kFile, "config: ipv4"};

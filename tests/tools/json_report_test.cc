@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "json_text.h"
+
 namespace fgsync::tools {
 namespace {
 
@@ -45,6 +47,14 @@ TEST(JsonReport, HasExactlyTheKeysOfTheContract) {
   EXPECT_EQ(object["target"], "h:b");
   EXPECT_EQ(object["version"], "0.1.0");
   EXPECT_TRUE(object["streams"].is_number());
+}
+
+TEST(JsonReport, SaysThatNothingWasMadeDurable) {
+  TransferOptions options = options_of("a", "b");
+  options.durability = Durability::kNone;
+  EXPECT_EQ(json::parse(json_report(TransferReport{}, options, {}))["durability"], "none");
+  options.durability = Durability::kFull;
+  EXPECT_FALSE(json::parse(json_report(TransferReport{}, options, {})).contains("durability"));
 }
 
 TEST(JsonReport, StatusFollowsTheExitCode) {

@@ -103,6 +103,10 @@ TEST(Choices, AreTheWordsOfTheManual) {
   EXPECT_EQ(*parse_io_engine("posix"), IoEngine::kPosix);
   EXPECT_EQ(*parse_direct_io("never"), DirectIo::kNever);
   EXPECT_EQ(*parse_transport("tcp"), Transport::kTcp);
+  EXPECT_EQ(*parse_durability("none"), Durability::kNone);
+  EXPECT_EQ(*parse_durability("full"), Durability::kFull);
+  EXPECT_TRUE(*parse_verify("readback"));
+  EXPECT_FALSE(*parse_verify("wire"));
   EXPECT_FALSE(parse_cipher("rot13").ok());
   EXPECT_FALSE(parse_switch("maybe").ok());
   EXPECT_TRUE(*parse_switch("Yes"));

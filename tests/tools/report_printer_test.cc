@@ -40,6 +40,15 @@ TEST(FinalLine, SaysThatAnUnencryptedWireIsOne) {
   EXPECT_NE(final_line(report, TransferOptions{}).find("tcp unencrypted"), std::string::npos);
 }
 
+TEST(FinalLine, SaysThatNothingWasMadeDurable) {
+  TransferOptions options;
+  options.durability = Durability::kFull;
+  EXPECT_EQ(final_line(finished_report(), options).find("durable"), std::string::npos);
+  options.durability = Durability::kNone;
+  EXPECT_NE(final_line(finished_report(), options).find(", not made durable, limited by"),
+            std::string::npos);
+}
+
 TEST(FinalLine, NamesTheExitStatusOfWhatDidNotSucceed) {
   TransferReport report = finished_report();
   report.files.vanished = 1;

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,6 +25,11 @@ TransferReport succeed(const TransferOptions&, Observer& observer, CancelToken&)
   report.mapping = {"a -> b"};
   report.planned = {"d/"};
   return report;
+}
+
+TransferReport never(const TransferOptions&, Observer&, CancelToken&) {
+  ADD_FAILURE() << "it was not to be run";
+  return TransferReport();
 }
 
 TransferReport lose_connection(const TransferOptions&, Observer&, CancelToken&) {
@@ -90,6 +96,25 @@ TEST_F(Run, VerboseNamesEachPathEscaped) {
   command_.output.verbose = true;
   EXPECT_EQ(run_with(succeed), 0);
   EXPECT_NE(err().find("\nd/x\\x0ay\n"), std::string::npos);
+}
+
+TEST_F(Run, AFileThatSomebodyElseHasLockedEndsIt41WithAReport) {
+  command_.lock_file = directory_.path("lock");
+  command_.output.json = true;
+  EXPECT_EQ(run_with(succeed), 0);
+  EXPECT_TRUE(directory_.exists("lock"));
+  const int other = ::open(command_.lock_file.c_str(), O_RDONLY);
+  ASSERT_EQ(::flock(other, LOCK_EX), 0);
+  EXPECT_EQ(run_with(never), 41);
+  EXPECT_NE(err().find("lock: another run holds the lock (pid "), std::string::npos) << err();
+  EXPECT_EQ(nlohmann::json::parse(out())["errors"][0]["code"], "locked");
+  command_.transfer.dry_run = true;
+  EXPECT_EQ(run_with(succeed), 0);
+  command_.transfer.dry_run = false;
+  ::close(other);
+  EXPECT_EQ(run_with(succeed), 0);
+  command_.lock_file = directory_.path("none/lock");
+  EXPECT_EQ(run_with(never), 3);
 }
 
 TEST_F(Run, DryRunListsOnStandardOutput) {

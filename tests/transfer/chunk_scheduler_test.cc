@@ -22,20 +22,22 @@ std::shared_ptr<OutgoingFile> file_of(std::uint64_t id, std::uint64_t size) {
                                         kChunk);
 }
 
+using Lanes = ChunkScheduler::Lanes;
+
 // A lane: takes work until there is none.
-io::Task<void> take_all(ChunkScheduler* scheduler, io::Io* io, std::vector<WorkItem>* taken,
-                        bool* ended) {
+io::Task<void> take_all(ChunkScheduler* scheduler, Lanes* lanes, io::Io* io,
+                        std::vector<WorkItem>* taken, bool* ended) {
   while (true) {
-    std::optional<WorkItem> item = co_await scheduler->next(*io);
+    std::optional<WorkItem> item = co_await scheduler->next(*lanes, *io);
     if (!item) break;
     taken->push_back(std::move(*item));
   }
   *ended = true;
 }
 
-io::Task<void> take_one(ChunkScheduler* scheduler, io::Io* io, std::vector<WorkItem>* taken,
-                        int* ended) {
-  std::optional<WorkItem> item = co_await scheduler->next(*io);
+io::Task<void> take_one(ChunkScheduler* scheduler, Lanes* lanes, io::Io* io,
+                        std::vector<WorkItem>* taken, int* ended) {
+  std::optional<WorkItem> item = co_await scheduler->next(*lanes, *io);
   if (item) {
     taken->push_back(std::move(*item));
   } else {
@@ -53,16 +55,28 @@ class Scheduler : public ::testing::Test {
   std::vector<WorkItem> drain() {
     std::vector<WorkItem> taken;
     bool ended = false;
-    group_.spawn(io_, take_all(&scheduler_, &io_, &taken, &ended));
+    group_.spawn(io_, take_all(&scheduler_, &lanes_, &io_, &taken, &ended));
     scheduler_.finish();
     io_.run_ready();
     EXPECT_TRUE(ended);
     return taken;
   }
 
+  // Takes one, which must be there.
+  WorkItem take(Lanes& lanes) {
+    std::vector<WorkItem> taken;
+    int ended = 0;
+    group_.spawn(io_, take_one(&scheduler_, &lanes, &io_, &taken, &ended));
+    io_.run_ready();
+    EXPECT_EQ(taken.size(), 1u);
+    return taken.empty() ? WorkItem() : std::move(taken[0]);
+  }
+  bool is_drained() { return scheduler_.drained().is_set(); }
+
   ManualIo io_;
   io::TaskGroup group_;
   ChunkScheduler scheduler_{kChunk, kChunk};
+  Lanes lanes_;
 };
 
 TEST_F(Scheduler, ChunksCoverEachFileOnce) {
@@ -136,7 +150,7 @@ TEST_F(Scheduler, APackEndsWithTheFileThatReachesTheTarget) {
 TEST_F(Scheduler, LanesThatWaitGetAPieceEachInTheOrderTheyCame) {
   std::vector<WorkItem> taken[3];
   int ended = 0;
-  for (auto& list : taken) group_.spawn(io_, take_one(&scheduler_, &io_, &list, &ended));
+  for (auto& list : taken) group_.spawn(io_, take_one(&scheduler_, &lanes_, &io_, &list, &ended));
   io_.run_ready();
   add({{1, 2 * kChunk}});
   io_.run_ready();
@@ -155,7 +169,8 @@ TEST_F(Scheduler, LanesThatWaitGetAPieceEachInTheOrderTheyCame) {
 TEST_F(Scheduler, TheEndWakesEveryLaneThatWaits) {
   std::vector<WorkItem> taken;
   int ended = 0;
-  for (int i = 0; i < 5; ++i) group_.spawn(io_, take_one(&scheduler_, &io_, &taken, &ended));
+  for (int i = 0; i < 5; ++i)
+    group_.spawn(io_, take_one(&scheduler_, &lanes_, &io_, &taken, &ended));
   io_.run_ready();
   EXPECT_EQ(ended, 0);
   scheduler_.finish();
@@ -168,14 +183,150 @@ TEST_F(Scheduler, ClosingDropsWhatIsQueued) {
   add({{1, 9 * kChunk}, {2, 10}});
   std::vector<WorkItem> taken;
   int ended = 0;
-  group_.spawn(io_, take_one(&scheduler_, &io_, &taken, &ended));
+  group_.spawn(io_, take_one(&scheduler_, &lanes_, &io_, &taken, &ended));
   io_.run_ready();
   EXPECT_EQ(taken.size(), 1u);
   scheduler_.close();
-  group_.spawn(io_, take_one(&scheduler_, &io_, &taken, &ended));
+  group_.spawn(io_, take_one(&scheduler_, &lanes_, &io_, &taken, &ended));
   io_.run_ready();
   EXPECT_EQ(taken.size(), 1u);
   EXPECT_EQ(ended, 1);
+}
+
+TEST_F(Scheduler, WhatDidNotArriveGoesBeforeEverythingElseInItsOrder) {
+  add({{1, 3 * kChunk}, {2, 10}});
+  Lanes lost;
+  std::vector<WorkItem> taken;
+  for (int i = 0; i < 2; ++i) taken.push_back(take(lost));
+  taken[1].again = true;
+  scheduler_.release(lost);
+  scheduler_.take_back(lost, std::move(taken));
+  const WorkItem first = take(lanes_);
+  EXPECT_EQ(first.offset, 0u);
+  EXPECT_FALSE(first.again);
+  const WorkItem second = take(lanes_);
+  EXPECT_EQ(second.offset, kChunk);
+  EXPECT_TRUE(second.again);
+  EXPECT_EQ(take(lanes_).offset, 2 * kChunk);
+  EXPECT_EQ(take(lanes_).pack.size(), 1u);
+}
+
+TEST_F(Scheduler, APackThatDidNotArriveStaysAPack) {
+  add({{1, 10}, {2, 10}, {3, 10}});
+  Lanes lost;
+  std::vector<WorkItem> taken;
+  taken.push_back(take(lost));
+  scheduler_.take_back(lost, std::move(taken));
+  EXPECT_EQ(take(lanes_).pack.size(), 3u);
+}
+
+TEST_F(Scheduler, WhatDidNotArriveWakesLanesThatWait) {
+  add({{1, 2 * kChunk}});
+  Lanes lost;
+  std::vector<WorkItem> taken;
+  for (int i = 0; i < 2; ++i) taken.push_back(take(lost));
+  std::vector<WorkItem> elsewhere;
+  int ended = 0;
+  group_.spawn(io_, take_one(&scheduler_, &lanes_, &io_, &elsewhere, &ended));
+  io_.run_ready();
+  EXPECT_TRUE(elsewhere.empty());
+  scheduler_.take_back(lost, std::move(taken));
+  io_.run_ready();
+  ASSERT_EQ(elsewhere.size(), 1u);
+  EXPECT_EQ(elsewhere[0].offset, 0u);
+}
+
+TEST_F(Scheduler, ReleasedLanesGetNothingUntilTheyAreAdmittedAgain) {
+  std::vector<WorkItem> taken;
+  int ended = 0;
+  Lanes others;
+  group_.spawn(io_, take_one(&scheduler_, &lanes_, &io_, &taken, &ended));
+  group_.spawn(io_, take_one(&scheduler_, &others, &io_, &taken, &ended));
+  io_.run_ready();
+  scheduler_.release(lanes_);
+  io_.run_ready();
+  EXPECT_EQ(ended, 1);
+  EXPECT_TRUE(scheduler_.is_released(lanes_));
+  EXPECT_FALSE(scheduler_.is_released(others));
+  add({{1, 2 * kChunk}});
+  io_.run_ready();
+  EXPECT_EQ(taken.size(), 1u);
+  group_.spawn(io_, take_one(&scheduler_, &lanes_, &io_, &taken, &ended));
+  io_.run_ready();
+  EXPECT_EQ(ended, 2);
+  scheduler_.admit(lanes_);
+  EXPECT_EQ(take(lanes_).offset, kChunk);
+}
+
+TEST_F(Scheduler, IsDrainedWhenAllIsTakenAndSettledAndNoMoreWillCome) {
+  add({{1, 2 * kChunk}});
+  std::vector<WorkItem> taken;
+  for (int i = 0; i < 2; ++i) taken.push_back(take(lanes_));
+  scheduler_.settle(lanes_, 1);
+  EXPECT_FALSE(is_drained());
+  scheduler_.finish();
+  EXPECT_FALSE(is_drained());
+  // The other one comes back, and goes again.
+  taken.pop_back();
+  scheduler_.take_back(lanes_, std::move(taken));
+  EXPECT_FALSE(is_drained());
+  (void)take(lanes_);
+  EXPECT_FALSE(is_drained());
+  scheduler_.settle(lanes_, 1);
+  EXPECT_TRUE(is_drained());
+}
+
+TEST_F(Scheduler, LanesWaitForWhatALostConnectionMayGiveBack) {
+  add({{1, 2 * kChunk}});
+  Lanes lost;
+  std::vector<WorkItem> taken;
+  for (int i = 0; i < 2; ++i) taken.push_back(take(lost));
+  scheduler_.finish();
+  scheduler_.release(lost);
+  std::vector<WorkItem> elsewhere;
+  bool ended = false;
+  group_.spawn(io_, take_all(&scheduler_, &lanes_, &io_, &elsewhere, &ended));
+  io_.run_ready();
+  EXPECT_FALSE(ended);
+  scheduler_.settle(lost, 1);
+  taken.erase(taken.begin());
+  io_.run_ready();
+  EXPECT_FALSE(ended);
+  scheduler_.take_back(lost, std::move(taken));
+  io_.run_ready();
+  EXPECT_TRUE(ended);
+  ASSERT_EQ(elsewhere.size(), 1u);
+  EXPECT_EQ(elsewhere[0].offset, kChunk);
+}
+
+TEST_F(Scheduler, NothingToDoIsDrainedAtItsEnd) {
+  EXPECT_FALSE(is_drained());
+  scheduler_.finish();
+  EXPECT_TRUE(is_drained());
+}
+
+TEST_F(Scheduler, ClosingEndsTheWaitForWhatIsNotSettled) {
+  add({{1, 2 * kChunk}});
+  (void)take(lanes_);
+  scheduler_.close();
+  EXPECT_TRUE(is_drained());
+}
+
+// A receiver that never says what has come must not fill the sender's memory.
+TEST_F(Scheduler, LanesWithTooMuchThatIsNotSettledWait) {
+  add({{1, (limits::kUnsettledFramesMax + 2) * kChunk}});
+  for (std::size_t i = 0; i < limits::kUnsettledFramesMax; ++i) (void)take(lanes_);
+  std::vector<WorkItem> taken;
+  int ended = 0;
+  group_.spawn(io_, take_one(&scheduler_, &lanes_, &io_, &taken, &ended));
+  io_.run_ready();
+  EXPECT_TRUE(taken.empty());
+  Lanes others;
+  (void)take(others);
+  scheduler_.settle(lanes_, 1);
+  io_.run_ready();
+  ASSERT_EQ(taken.size(), 1u);
+  EXPECT_EQ(taken[0].offset, (limits::kUnsettledFramesMax + 1) * kChunk);
 }
 
 io::Task<void> add_slowly(ChunkScheduler* scheduler, io::Io* io) {
@@ -189,6 +340,7 @@ io::Task<void> add_slowly(ChunkScheduler* scheduler, io::Io* io) {
 }
 
 struct Lane {
+  Lanes lanes;
   std::vector<WorkItem> taken;
   bool ended = false;
 };
@@ -197,7 +349,8 @@ io::Task<void> share(TestRuntime* runtime, ChunkScheduler* scheduler, std::vecto
   io::TaskGroup group;
   for (std::size_t i = 0; i < lanes->size(); ++i) {
     io::Io& io = runtime->worker(i % runtime->worker_count());
-    group.spawn(io, take_all(scheduler, &io, &(*lanes)[i].taken, &(*lanes)[i].ended));
+    Lane& lane = (*lanes)[i];
+    group.spawn(io, take_all(scheduler, &lane.lanes, &io, &lane.taken, &lane.ended));
   }
   group.spawn(runtime->control(), add_slowly(scheduler, &runtime->control()));
   co_await group.join(runtime->control());

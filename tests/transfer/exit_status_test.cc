@@ -38,6 +38,7 @@ TEST(ExitStatus, EveryErrorCodeHasTheManualsStatus) {
       {ErrorCode::kTimeout, 30},
       {ErrorCode::kConnectTimeout, 35},
       {ErrorCode::kRemoteShellFailed, 255},
+      {ErrorCode::kLocked, 41},
   };
   for (const auto& [code, status] : table) EXPECT_EQ(exit_status_of(code), status);
 }
@@ -51,6 +52,14 @@ TEST(ExitStatus, OnlyMovedSourcesAre24AndAnythingElseMakesIt23) {
   EXPECT_EQ(exit_status_of(report_of(ErrorCode::kOk,
                                      {ErrorCode::kSourceChanged, ErrorCode::kPermissionDenied})),
             23);
+}
+
+TEST(ExitStatus, AFileThatIsReadBackDifferentOutweighsAll) {
+  for (ErrorCode session : {ErrorCode::kOk, ErrorCode::kProtocolError, ErrorCode::kNoSpace}) {
+    EXPECT_EQ(
+        exit_status_of(report_of(session, {ErrorCode::kIoError, ErrorCode::kChecksumMismatch})),
+        40);
+  }
 }
 
 TEST(ExitStatus, TheSessionsReasonComesBeforeSingleFiles) {

@@ -89,6 +89,61 @@ TEST_P(HostileFrames, ChunksThatAreNotTheFilesAreRefused) {
       ErrorCode::kChecksumMismatch);
 }
 
+constexpr std::uint64_t kLargeToo = 3;
+constexpr std::uint64_t kSmallToo = 4;
+
+Task<void> announce_two_of_a_size(ScriptedPeer* peer) {
+  peer->say(batch_of({file_entry(kSmall, 0, "small", small_contents().size()),
+                      file_entry(kLarge, 0, "large", kLargeBytes),
+                      file_entry(kLargeToo, 0, "large too", kLargeBytes),
+                      file_entry(kSmallToo, 0, "small too", small_contents().size())}));
+  (void)co_await peer->hear_next<wire::PlanBatch>();
+}
+
+// The large file's first chunk in a frame whose header was changed on the way.
+void send_first_chunk_as(ScriptedPeer* peer, std::uint64_t entry, std::uint64_t offset) {
+  const std::string contents = large_contents().substr(0, kChunk);
+  const wire::Checksum bound = wire::bind_checksum(checksum_of_text(contents), kLarge, 0);
+  std::vector<std::byte> payload = bytes_of(contents);
+  payload.insert(payload.end(), bound.bytes.begin(), bound.bytes.end());
+  peer->send_frame(0, {.type = wire::FrameType::kChunk, .entry = entry, .offset = offset},
+                   std::move(payload));
+}
+
+TEST_P(HostileFrames, BytesThatArriveUnderAnothersHeaderAreNoticed) {
+  expect_refusal(
+      "another place in the file",
+      [](ScriptedPeer* peer) -> Task<void> {
+        co_await announce_two_of_a_size(peer);
+        send_first_chunk_as(peer, kLarge, kChunk);
+      },
+      ErrorCode::kChecksumMismatch);
+  expect_refusal(
+      "the same place in another file",
+      [](ScriptedPeer* peer) -> Task<void> {
+        co_await announce_two_of_a_size(peer);
+        send_first_chunk_as(peer, kLargeToo, 0);
+      },
+      ErrorCode::kChecksumMismatch);
+  expect_refusal(
+      "another file of a pack",
+      [](ScriptedPeer* peer) -> Task<void> {
+        co_await announce_two_of_a_size(peer);
+        const std::string contents = small_contents();
+        wire::PackedEntry entry;
+        entry.entry = kSmall;
+        entry.checksum = checksum_of_text(contents);
+        const std::vector<std::byte> bytes = bytes_of(contents);
+        entry.bytes = bytes;
+        std::vector<std::byte> payload(wire::kPackedHeaderBytes);
+        wire::encode_packed_header(entry, payload);
+        payload[0] = std::byte{kSmallToo};  // the number's lowest byte
+        payload.insert(payload.end(), bytes.begin(), bytes.end());
+        peer->send_frame(0, {.type = wire::FrameType::kPack, .count = 1}, std::move(payload));
+      },
+      ErrorCode::kChecksumMismatch);
+}
+
 TEST_P(HostileFrames, PackedFilesThatWereNotAskedForAreRefused) {
   expect_refusal(
       "unknown",
@@ -191,6 +246,34 @@ TEST_P(HostileFrames, EndsOfFilesThatAreNotTheirsAreRefused) {
         co_await play_until(peer, Phase::kChunksSent);
         wire::FileEnd end = large_end();
         end.digest.bytes[5] ^= std::byte{1};
+        peer->say(end);
+      },
+      ErrorCode::kProtocolError);
+}
+
+// What had to be read again for a lost connection may have changed meanwhile.
+TEST_P(HostileFrames, AFileMayBeWithdrawnAfterItsEndWhileAChunkIsMissing) {
+  const HalfOutcome outcome = receive([](ScriptedPeer* peer) -> Task<void> {
+    co_await play_until(peer, Phase::kChunkSent);
+    peer->say(large_end());
+    wire::FileEnd withdrawn;
+    withdrawn.entry = kLarge;
+    peer->say(withdrawn);
+    peer->end_streams();
+    peer->say(wire::DataEnd{});
+    (void)co_await peer->hear_next<wire::Summary>();
+    peer->say(wire::Summary{});
+  });
+  EXPECT_TRUE(outcome.status.ok()) << outcome.status.message();
+  const std::map<std::string, std::string> whole = {{"small", small_contents()}};
+  EXPECT_EQ(list_files(target_), whole);
+  expect_refusal(
+      "of which nothing is missing",
+      [](ScriptedPeer* peer) -> Task<void> {
+        co_await play_until(peer, Phase::kFileEnded);
+        (void)co_await peer->hear_next<wire::SettledBatch>();
+        wire::FileEnd end;
+        end.entry = kLarge;
         peer->say(end);
       },
       ErrorCode::kProtocolError);

@@ -1,6 +1,7 @@
 // A sender against receivers that break the rules of docs/protocol.md. Whatever the peer does, the
 // sender ends with the right reason and never reports a success.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "support/session_harness.h"
 #include "support/temporary_directory.h"
@@ -98,6 +99,25 @@ TEST_P(HostileReceiver, AskingForWhatWasNotOfferedIsRefused) {
     co_await hear_manifest(peer, &announced);
     decide(peer, announced.large, PlanAction::kSend);
     decide(peer, announced.large, PlanAction::kSend);
+  });
+}
+
+TEST_P(HostileReceiver, CountsOfFramesThatCannotBeAreRefused) {
+  expect_refusal("more than were sent", [](ScriptedPeer* peer) -> Task<void> {
+    peer->say(wire::Heartbeat{1, {0, 1000}});
+    co_return;
+  });
+  expect_refusal("of more streams than there are", [](ScriptedPeer* peer) -> Task<void> {
+    peer->say(wire::Heartbeat{1, {0, 0, 0}});
+    co_return;
+  });
+  expect_refusal("more than were sent, at the end", [](ScriptedPeer* peer) -> Task<void> {
+    peer->say(wire::StreamEnded{1, 0, 1000});
+    co_return;
+  });
+  expect_refusal("at the end of a stream that is none", [](ScriptedPeer* peer) -> Task<void> {
+    peer->say(wire::StreamEnded{2, 0, 0});
+    co_return;
   });
 }
 
@@ -271,6 +291,27 @@ TEST_P(HostileReceiver, ALostConnectionEndsTheSession) {
 }
 
 Task<void> stay_silent(ScriptedPeer*) { co_return; }
+
+// No hostility: it settles markers after everything else. Were they counted among the entries under
+// way, none would be left for what they wait for.
+Task<void> hear_of_everything(ScriptedPeer* peer) {
+  std::optional<wire::ManifestEnd> end = co_await peer->hear_next<wire::ManifestEnd>();
+  EXPECT_GT(end ? end->entries : 0, limits::kEntriesOutstandingMax + limits::kManifestBatchEntries);
+  peer->hang_up();
+}
+
+TEST_P(HostileReceiver, MarkersThatAreNotSettledDoNotHoldUpTheRest) {
+  directory_.write("source/m", "");
+  for (std::size_t i = 0; i < limits::kEntriesOutstandingMax + 2000; ++i) {
+    ASSERT_EQ(::link(directory_.path("source/m").c_str(),
+                     directory_.path("source/m" + std::to_string(i)).c_str()),
+              0);
+  }
+  SessionHarness harness(GetParam());
+  harness.parameters.last = {"m*"};
+  const HalfOutcome outcome = harness.send_to(hear_of_everything, directory_.path("source"));
+  EXPECT_EQ(outcome.status.code(), ErrorCode::kConnectionLost);
+}
 
 TEST_P(HostileReceiver, SilenceRunsIntoTheTimeout) {
   timeout_ = std::chrono::milliseconds(200);

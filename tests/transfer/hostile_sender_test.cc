@@ -220,6 +220,30 @@ TEST_P(HostileSender, MessagesThatASenderDoesNotSendAreRefused) {
       ErrorCode::kProtocolError);
 }
 
+TEST_P(HostileSender, EndsOfStreamsAndCountsThatCannotBeAreRefused) {
+  expect_refusal(
+      "of a stream that is none",
+      [](ScriptedPeer* peer) -> Task<void> {
+        peer->say(wire::StreamEnded{2, 0, 0});
+        co_return;
+      },
+      ErrorCode::kProtocolError);
+  expect_refusal(
+      "with a count that only a receiver can have",
+      [](ScriptedPeer* peer) -> Task<void> {
+        peer->say(wire::StreamEnded{0, 0, 5});
+        co_return;
+      },
+      ErrorCode::kProtocolError);
+  expect_refusal(
+      "in a heartbeat",
+      [](ScriptedPeer* peer) -> Task<void> {
+        peer->say(wire::Heartbeat{1, {1, 1}});
+        co_return;
+      },
+      ErrorCode::kProtocolError);
+}
+
 template <Phase kPhase>
 Task<void> abort_at(ScriptedPeer* peer) {
   co_await play_until(peer, kPhase);

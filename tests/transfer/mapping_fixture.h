@@ -39,8 +39,9 @@ class MappingFixture : public ::testing::Test {
     if (!resolved.ok()) return resolved.status();
     std::vector<wire::SourceDescription> descriptions;
     for (const auto& source : *resolved) descriptions.push_back(source.description);
-    return transfer::resolve_target(*environment, directory.path(target), descriptions,
-                                    make_parents, dry_run);
+    return transfer::resolve_target(
+        *environment, directory.path(target), descriptions, make_parents,
+        dry_run ? transfer::RootMaking::kNone : transfer::RootMaking::kAll);
   }
 
   const TemporaryDirectory directory;

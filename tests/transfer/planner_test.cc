@@ -34,20 +34,31 @@ class PlannerTest : public ::testing::Test {
     directories_ =
         std::make_unique<storage::DirectoryTree>(session().files(), std::move(*root), 12);
     staging_ = std::make_unique<storage::StagingArea>(session().files(), "test");
-    planner_ = std::make_unique<Planner>(session(), *directories_, *staging_, incoming_, target_);
+    journal_ = std::make_unique<ChunkJournal>(session(), wire::Checksum(), target_.root);
+    receipt_ = std::make_unique<receipt::ReceiptWriter>(session().environment(), *directories_,
+                                                        true, [](const std::string&) {});
+    committer_ = std::make_unique<Committer>(session(), *directories_, *receipt_, target_.root);
+    planner_ = std::make_unique<Planner>(session(), *directories_, *staging_, incoming_, *journal_,
+                                         *committer_, *receipt_, target_, nullptr);
   }
   std::vector<PlanAction> plan(std::initializer_list<wire::ManifestEntry> entries) {
     if (!planner_) start();
-    Result<wire::PlanBatch> plan = planner_->plan(batch_of(entries));
-    EXPECT_TRUE(plan.ok()) << plan.status().message();
+    planner_->may_change();
+    wire::ManifestBatch batch = batch_of(entries);
+    wire::PlanBatch plan;
+    const Result<std::size_t> planned = planner_->plan(batch.entries, plan);
+    EXPECT_TRUE(planned.ok()) << planned.status().message();
+    EXPECT_EQ(*planned, batch.entries.size());
     std::vector<PlanAction> actions;
-    if (!plan.ok()) return actions;
-    for (const wire::PlanDecision& decision : plan->decisions) actions.push_back(decision.action);
+    for (const wire::PlanDecision& decision : plan.decisions) actions.push_back(decision.action);
     return actions;
   }
   ErrorCode refusal(std::initializer_list<wire::ManifestEntry> entries) {
     if (!planner_) start();
-    return planner_->plan(batch_of(entries)).status().code();
+    planner_->may_change();
+    wire::ManifestBatch batch = batch_of(entries);
+    wire::PlanBatch plan;
+    return planner_->plan(batch.entries, plan).status().code();
   }
   // As a sender would announce what stands in the target.
   wire::ManifestEntry announced(std::uint64_t id, const std::string& name) {
@@ -69,6 +80,9 @@ class PlannerTest : public ::testing::Test {
   IncomingTable incoming_;
   std::unique_ptr<storage::DirectoryTree> directories_;
   std::unique_ptr<storage::StagingArea> staging_;
+  std::unique_ptr<ChunkJournal> journal_;
+  std::unique_ptr<receipt::ReceiptWriter> receipt_;
+  std::unique_ptr<Committer> committer_;
   std::unique_ptr<Planner> planner_;
 };
 
@@ -115,7 +129,7 @@ TEST_F(PlannerTest, DirectoriesAreMadePrivateAndFinishedAtTheEndDeepestFirst) {
   EXPECT_EQ(directory_.lstat("target/upper").st_mode & 07777u, 0700u);
   EXPECT_EQ(directory_.lstat("target/upper/lower").st_mode & 07777u, 0700u);
   idle_.files().forget();
-  planner_->finish_directories();
+  planner_->finish_directories([] {});
   const auto found = list_tree(directory_.path("target"));
   EXPECT_EQ(found.at(".").mode, 0751u);
   EXPECT_EQ(found.at("upper").mode, 0555u);
@@ -125,6 +139,33 @@ TEST_F(PlannerTest, DirectoriesAreMadePrivateAndFinishedAtTheEndDeepestFirst) {
     EXPECT_EQ(found.at(path).mtime_nanoseconds, 123'456'789) << path;
   }
   EXPECT_TRUE(errors().empty());
+}
+
+// Else the receipt would miss it for ever.
+TEST_F(PlannerTest, AFileThatMakesWayIsStruckFromTheReceipt) {
+  const auto record = [](const std::string& path) {
+    return receipt::FileRecord{.path = path,
+                               .size = 10,
+                               .mtime = {1, 0},
+                               .chunk_bytes = 64 * 1024,
+                               .digest = checksum_of_text("in the way")};
+  };
+  start();
+  const std::vector<receipt::Record> records = {record("directory"), record("link"),
+                                                record("other")};
+  receipt_->append(records);
+  receipt_->settle();
+  for (const char* name : {"directory", "link", "other"}) {
+    directory_.write(std::string("target/") + name, "in the way");
+  }
+  (void)plan({directory_entry(0, 0, ""), directory_entry(1, 0, "directory"),
+              symlink_entry(2, 0, "link", "elsewhere")});
+  committer_->publish_markers({});
+  receipt_->settle();
+  const std::string left = directory_.read("target/.fgsync/receipt");
+  EXPECT_EQ(left.find("directory"), std::string::npos);
+  EXPECT_EQ(left.find("link"), std::string::npos);
+  EXPECT_NE(left.find("other"), std::string::npos);
 }
 
 TEST_F(PlannerTest, WhatIsNoDirectoryMakesWayForOneAndASymlinkIsNotFollowed) {
@@ -165,10 +206,29 @@ TEST_F(PlannerTest, ASymlinkAtTheTopIsReplacedLastAndInOneStep) {
   });
   EXPECT_EQ(plan({symlink_entry(1, 0, "link", "new")}), std::vector<PlanAction>{PlanAction::kMade});
   EXPECT_EQ(list_tree(directory_.path("target")).at("link").contents, "old");
-  planner_->publish_markers();
+  committer_->publish_markers({});
   const auto found = list_tree(directory_.path("target"));
   EXPECT_EQ(found.at("link").contents, "new");
   EXPECT_EQ(found.at("link").mtime_nanoseconds, 123'456'789);
+}
+
+TEST_F(PlannerTest, ASymlinkBelowTheTopIsMadeAtOnce) {
+  EXPECT_EQ(plan({directory_entry(1, 0, "below"), symlink_entry(2, 1, "link", "there"),
+                  symlink_entry(3, 1, "latest", "there")}),
+            std::vector<PlanAction>(3, PlanAction::kMade));
+  EXPECT_TRUE(directory_.exists("target/below/link"));
+  EXPECT_FALSE(directory_.exists("target/below/latest"));
+}
+
+TEST_F(PlannerTest, AFileThatIsAMarkerIsMarkedAsOne) {
+  session().parameters.last = {"/below/*.done"};
+  EXPECT_EQ(plan({directory_entry(1, 0, "below"), file_entry(2, 1, "a.done", 1),
+                  file_entry(3, 1, ".metadata", 1), file_entry(4, 0, "a.done", 1)})
+                .back(),
+            PlanAction::kSend);
+  EXPECT_TRUE(incoming_.find(2)->is_marker);
+  EXPECT_TRUE(incoming_.find(3)->is_marker);
+  EXPECT_FALSE(incoming_.find(4)->is_marker);
 }
 
 TEST_F(PlannerTest, ASymlinkThatIsRightIsKept) {
@@ -183,11 +243,40 @@ TEST_F(PlannerTest, ASymlinkThatCannotBeRenamedLeavesNothingStaged) {
   directory_.make_symlink("old", "target/link");
   idle_.files().fail(FileOperation::kRename, 1, EIO);
   EXPECT_EQ(plan({symlink_entry(1, 0, "link", "new")}), std::vector<PlanAction>{PlanAction::kMade});
-  planner_->publish_markers();
+  committer_->publish_markers({});
   EXPECT_EQ(session().errors().total(), 1u);
   EXPECT_EQ(list_tree(directory_.path("target")).at("link").contents, "old");
   EXPECT_TRUE(staging_->clean().ok());
   EXPECT_FALSE(directory_.exists("target/.fgsync"));
+}
+
+// Each kind of change stops the plan, which goes on where it stopped.
+TEST_F(PlannerTest, NothingIsChangedBeforeItMayBe) {
+  directory_.write("target/same", "contents");
+  directory_.make_directory("target/directory");
+  directory_.make_symlink("there", "target/link");
+  start();
+  const auto before = list_tree(directory_.path("target"));
+  wire::ManifestBatch batch = batch_of(
+      {announced(1, "same"), directory_entry(2, 0, "directory"), file_entry(3, 0, "new", 1)});
+  wire::PlanBatch plan;
+  EXPECT_EQ(*planner_->plan(batch.entries, plan), 2u);
+  EXPECT_EQ(*planner_->plan(std::span(batch.entries).subspan(2), plan), 0u);
+  EXPECT_EQ(planner_->entries(), 3u);
+  EXPECT_EQ(planner_->files(), 2u);
+  EXPECT_EQ(plan.decisions.size(), 2u);
+  EXPECT_TRUE(session().errors().errors().empty());
+  for (const wire::ManifestEntry& entry :
+       {directory_entry(4, 0, "made"), symlink_entry(4, 0, "link", "elsewhere")}) {
+    planner_.reset();
+    start();
+    batch = batch_of({entry});
+    EXPECT_EQ(*planner_->plan(batch.entries, plan), 0u);
+  }
+  EXPECT_EQ(list_tree(directory_.path("target")), before);
+  planner_->may_change();
+  EXPECT_EQ(*planner_->plan(batch.entries, plan), 1u);
+  EXPECT_EQ(plan.decisions.back().action, PlanAction::kMade);
 }
 
 TEST_F(PlannerTest, ADryRunDecidesAndTouchesNothing) {
@@ -205,7 +294,7 @@ TEST_F(PlannerTest, ADryRunDecidesAndTouchesNothing) {
             (std::vector<PlanAction>{PlanAction::kUnchanged, PlanAction::kMade, PlanAction::kMade,
                                      PlanAction::kMade, PlanAction::kMade, PlanAction::kMade,
                                      PlanAction::kFailed}));
-  planner_->finish_directories();
+  planner_->finish_directories([] {});
   EXPECT_EQ(list_tree(directory_.path("target")), before);
   EXPECT_EQ(session().take_paths(),
             (std::vector<std::string>{"file/", "link", "new", "fresh/", "fresh/below"}));

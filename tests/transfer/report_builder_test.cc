@@ -106,5 +106,78 @@ TEST(FillReport, TheSessionsFailureIsTheReports) {
   EXPECT_TRUE(report.digest.empty());
 }
 
+// What a run's first session has done before its connection was lost, and what the second one did.
+struct TwoSessions {
+  TransferReport run;
+  TransferReport second;
+};
+TwoSessions two_sessions() {
+  TwoSessions both;
+  both.run.transport = "tcp";
+  both.run.notes = {"first", "both"};
+  both.run.mapping = {"a -> b"};
+  both.run.status = Status(ErrorCode::kConnectionLost, "reset");
+  both.run.errors = {{"x", ErrorCode::kIoError, "of the first"}};
+  both.run.errors_total = 1;
+  both.run.files = {.total = 10, .sent = 3, .unchanged = 1};
+  both.run.bytes = {.total = 1000, .sent = 300, .resumed = 50, .unchanged = 100, .wire = 500};
+  busy(both.run.source_side, Stage::kRead) = 2;
+  both.run.source_side.cpu_seconds = 5;
+  both.second.mapping = {"a -> b"};
+  both.second.notes = {"both", "second"};
+  both.second.files = {.total = 10, .sent = 6, .unchanged = 4};
+  both.second.bytes = {.total = 1000, .sent = 450, .resumed = 100, .unchanged = 450, .wire = 460};
+  busy(both.second.source_side, Stage::kRead) = 1;
+  both.second.source_side.cpu_seconds = 7;
+  return both;
+}
+
+TEST(AddSession, TheFirstOnesFiguresAreTheRuns) {
+  TwoSessions both = two_sessions();
+  TransferReport run;
+  run.transport = "tcp";
+  run.notes = {"early"};
+  add_session(run, std::move(both.second), /*found=*/std::nullopt);
+  EXPECT_EQ(run.transport, "tcp");
+  EXPECT_EQ(run.files.sent, 6u);
+  EXPECT_EQ(run.bytes.unchanged, 450u);
+  EXPECT_EQ(run.notes, (std::vector<std::string>{"early", "both", "second"}));
+}
+
+TEST(AddSession, WhatEarlierOnesSentIsNoLongerUnchanged) {
+  TwoSessions both = two_sessions();
+  add_session(both.run, std::move(both.second), FoundAtStart{.held = 80});
+  const TransferReport& run = both.run;
+  EXPECT_TRUE(run.status.ok());
+  EXPECT_EQ(run.files.sent, 9u);
+  EXPECT_EQ(run.files.unchanged, 1u);
+  // 50 and 100 were found in parts, of which the run itself has brought 70.
+  EXPECT_EQ(run.bytes.resumed, 80u);
+  EXPECT_EQ(run.bytes.sent, 300u + 450u + 70u);
+  EXPECT_EQ(run.bytes.unchanged, 100u);
+  EXPECT_EQ(run.bytes.sent + run.bytes.resumed + run.bytes.unchanged, run.bytes.total);
+  EXPECT_EQ(run.bytes.wire, 960u);
+  EXPECT_EQ(busy(both.run.source_side, Stage::kRead), 3);
+  EXPECT_EQ(run.source_side.cpu_seconds, 7);  // of the process, which has been the same
+  EXPECT_EQ(run.notes, (std::vector<std::string>{"first", "both", "second"}));
+  EXPECT_EQ(run.mapping.size(), 1u);
+  EXPECT_TRUE(run.errors.empty());  // what still fails has failed again
+  EXPECT_EQ(run.errors_total, 0u);
+}
+
+// The first session had planned all, and died with two files published that were not heard of.
+TEST(AddSession, WhatWasNotThereAtTheStartHasBeenSent) {
+  TwoSessions both = two_sessions();
+  both.second.files = {.total = 10, .sent = 4, .unchanged = 6};
+  both.second.bytes = {.total = 1000, .sent = 250, .resumed = 30, .unchanged = 720, .wire = 460};
+  add_session(both.run, std::move(both.second),
+              FoundAtStart{.is_complete = true, .files = 1, .bytes = 100, .held = 50});
+  EXPECT_EQ(both.run.files.sent, 9u);
+  EXPECT_EQ(both.run.files.unchanged, 1u);
+  EXPECT_EQ(both.run.bytes.unchanged, 100u);
+  EXPECT_EQ(both.run.bytes.resumed, 50u);
+  EXPECT_EQ(both.run.bytes.sent, 850u);
+}
+
 }  // namespace
 }  // namespace fgsync::transfer

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <functional>
 
 #include "support/session_harness.h"
 #include "support/temporary_directory.h"
@@ -23,6 +24,7 @@ class SessionFaults : public ::testing::TestWithParam<FileOperation> {
     directory_.write("source/large", contents_of(200'000, 2));
     directory_.make_directory("source/below");
     directory_.write("source/below/small", contents_of(100, 3));
+    directory_.write("source/.metadata", "names the others");
     directory_.make_symlink("small", "source/link");
     source_ = list_tree(directory_.path("source"));
   }
@@ -56,14 +58,21 @@ class SessionFaults : public ::testing::TestWithParam<FileOperation> {
       }
     }
     for (const char* name : {"small", "large", "link"}) EXPECT_TRUE(found.contains(name)) << name;
+    if (!found.contains(".metadata")) return;
+    for (const char* file : {"small", "large", "below/small"}) {
+      EXPECT_EQ(found.at(file).contents, source_.at(file).contents) << "a marker before " << file;
+    }
   }
 
+  // What befalls the Nth operation.
+  using Fault = std::function<void(FaultyFileSystem& files, std::uint64_t nth)>;
+
   // True if the fault was met.
-  bool run_with_fault(std::uint64_t nth, int system_errno, bool lasting) {
+  bool run_with_fault(const Fault& fault, std::uint64_t nth) {
     ++runs_;
     make_target();
     SessionHarness harness(IoEngine::kPosix);
-    harness.files().fail(GetParam(), nth, system_errno, lasting);
+    fault(harness.files(), nth);
     const LocalOutcome outcome =
         harness.replicate({directory_.path("source")}, directory_.path(target()));
     const auto found = list_target();
@@ -72,7 +81,7 @@ class SessionFaults : public ::testing::TestWithParam<FileOperation> {
       EXPECT_EQ(found, source_) << "it says that all is well: " << outcome.text();
     }
     const bool met = harness.files().failures() > 0;
-    if (!met) {
+    if (!met || is_harmless_) {
       EXPECT_TRUE(outcome.is_clean()) << outcome.text();
     }
     if (met) expect_recovery();
@@ -87,18 +96,25 @@ class SessionFaults : public ::testing::TestWithParam<FileOperation> {
     EXPECT_EQ(list_target(), source_);
   }
 
-  void fail_each_in_turn(int system_errno, bool lasting) {
+  void strike_each_in_turn(const Fault& fault) {
     constexpr std::uint64_t kManyMore = 200;  // than any run of this tree has
     for (std::uint64_t nth = 1;; ++nth) {
-      SCOPED_TRACE("operation " + std::to_string(nth) + ", errno " + std::to_string(system_errno));
-      if (!run_with_fault(nth, system_errno, lasting)) break;
+      SCOPED_TRACE("operation " + std::to_string(nth));
+      if (!run_with_fault(fault, nth)) break;
       ASSERT_LT(nth, kManyMore);
     }
+  }
+  void fail_each_in_turn(int system_errno, bool lasting) {
+    SCOPED_TRACE("errno " + std::to_string(system_errno));
+    strike_each_in_turn([&](FaultyFileSystem& files, std::uint64_t nth) {
+      files.fail(GetParam(), nth, system_errno, lasting);
+    });
   }
 
   const TemporaryDirectory directory_;
   std::map<std::string, ListedEntry> source_;
   std::map<std::string, std::string> old_;
+  bool is_harmless_ = false;  // no fault is to be noticed
   int runs_ = 0;
 };
 
@@ -123,8 +139,10 @@ constexpr std::pair<FileOperation, const char*> kOperations[] = {
     {FileOperation::kUnlink, "Unlink"},
     {FileOperation::kRemoveDirectory, "RemoveDirectory"},
     {FileOperation::kSetMode, "SetMode"},
+    {FileOperation::kSetOwner, "SetOwner"},
     {FileOperation::kSetMtime, "SetMtime"},
     {FileOperation::kTryLock, "TryLock"},
+    {FileOperation::kSpace, "Space"},
 };
 
 std::vector<FileOperation> all_operations() {
@@ -152,6 +170,53 @@ TEST_P(SessionFaults, AFaultThatStaysIsNeverASilentDifference) {
 
 TEST_P(SessionFaults, AFullDiskIsNeverASilentDifference) {
   fail_each_in_turn(ENOSPC, /*lasting=*/true);
+}
+
+// What a disk has to do with itself, with every error that it has.
+class DiskFaults : public SessionFaults {};
+
+INSTANTIATE_TEST_SUITE_P(OfEachKind, DiskFaults,
+                         ::testing::Values(FileOperation::kOpenFile, FileOperation::kWrite,
+                                           FileOperation::kAllocate, FileOperation::kSync,
+                                           FileOperation::kSyncFileSystem,
+                                           FileOperation::kMakeDirectory,
+                                           FileOperation::kMakeSymlink, FileOperation::kRename),
+                         name_of);
+
+TEST_P(DiskFaults, OneThatFillsUpForAMomentIsNeverASilentDifference) {
+  fail_each_in_turn(ENOSPC, /*lasting=*/false);
+}
+
+TEST_P(DiskFaults, AQuotaIsNeverASilentDifference) {
+  fail_each_in_turn(EDQUOT, /*lasting=*/false);
+  fail_each_in_turn(EDQUOT, /*lasting=*/true);
+}
+
+TEST_P(DiskFaults, OneThatDiesIsNeverASilentDifference) {
+  fail_each_in_turn(EIO, /*lasting=*/true);
+}
+
+class ShortWrites : public SessionFaults {};
+
+INSTANTIATE_TEST_SUITE_P(OfEachKind, ShortWrites, ::testing::Values(FileOperation::kWrite),
+                         name_of);
+
+TEST_P(ShortWrites, AreGoneOnWith) {
+  is_harmless_ = true;
+  for (const bool lasting : {false, true}) {
+    strike_each_in_turn(
+        [&](FaultyFileSystem& files, std::uint64_t nth) { files.shorten_writes(nth, lasting); });
+  }
+}
+
+// As a disk does that is full in the middle of a write.
+TEST_P(ShortWrites, BeforeAFullDiskAreNeverASilentDifference) {
+  for (const bool lasting : {false, true}) {
+    strike_each_in_turn([&](FaultyFileSystem& files, std::uint64_t nth) {
+      files.shorten_writes(nth);
+      files.fail(FileOperation::kWrite, nth + 1, ENOSPC, lasting);
+    });
+  }
 }
 
 }  // namespace

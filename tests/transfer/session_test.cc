@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <mutex>
+
 #include "support/session_harness.h"
 #include "support/temporary_directory.h"
 #include "support/tree_listing.h"
@@ -125,7 +128,8 @@ TEST_P(WholeSession, OneFileLandsUnderTheNameItIsGiven) {
   const LocalOutcome outcome = replicate("file", "other");
   EXPECT_TRUE(outcome.is_clean()) << outcome.text();
   EXPECT_EQ(directory_.read("other"), directory_.read("file"));
-  EXPECT_FALSE(directory_.exists(".fgsync"));
+  EXPECT_TRUE(directory_.exists(".fgsync/receipt"));
+  EXPECT_FALSE(list_tree(directory_.path()).contains(".fgsync"));
 }
 
 TEST_P(WholeSession, SeveralSourcesStandBesideEachOther) {
@@ -155,12 +159,102 @@ TEST_P(WholeSession, WhatIsNeitherFileNorDirectoryNorSymlinkIsNamed) {
   EXPECT_FALSE(directory_.exists("target/fifo"));
 }
 
+// A tree of checkpoints with everything that announces them.
+void make_checkpoints(const TemporaryDirectory& directory) {
+  directory.make_directory("source");
+  directory.make_directory("source/step_2");
+  for (int i = 0; i < 20; ++i) {
+    directory.write("source/step_2/f" + std::to_string(i), contents_of(100'000, std::uint32_t(i)));
+  }
+  directory.write("source/step_2/.metadata", "20 files");
+  directory.write("source/step_2/a.index.json", "{}");
+  directory.write("source/step_2/tracker", "2");
+  directory.write("source/latest", "step_2");
+  directory.make_symlink("step_2", "source/current");
+}
+
+TEST_P(WholeSession, MarkersComeAfterEverythingElseEachRankDurable) {
+  make_checkpoints(directory_);
+  SessionHarness harness(GetParam());
+  harness.parameters.last = {"track*"};
+  std::mutex mutex;
+  std::vector<std::string> steps;
+  harness.files().on_operation([&](const RecordedOperation& operation) {
+    std::lock_guard lock(mutex);
+    if (operation.operation == FileOperation::kSyncFileSystem) steps.push_back("sync");
+    if (operation.operation == FileOperation::kRename) steps.push_back(operation.name);
+  });
+  const LocalOutcome outcome =
+      harness.replicate({directory_.path("source")}, directory_.path("target"));
+  EXPECT_TRUE(outcome.is_clean()) << outcome.text();
+  EXPECT_EQ(list_tree(directory_.path("target")), list_tree(directory_.path("source")));
+  EXPECT_EQ(outcome.files.sent, 24u);
+  ASSERT_GE(steps.size(), 10u);
+  std::vector<std::string> last(steps.end() - 9, steps.end());
+  std::sort(last.begin() + 1, last.begin() + 3);  // of one rank, in any order
+  std::sort(last.begin() + 6, last.begin() + 8);
+  EXPECT_EQ(last, (std::vector<std::string>{"sync", ".metadata", "a.index.json", "sync", "tracker",
+                                            "sync", "current", "latest", "sync"}));
+}
+
+TEST_P(WholeSession, MarkersAreHeldBackWhenAFileFails) {
+  make_checkpoints(directory_);
+  directory_.make_directory("target");
+  directory_.make_directory("target/step_2");
+  directory_.make_directory("target/step_2/f7");  // in the way of a file
+  directory_.write("target/latest", "step_1\n");
+  const LocalOutcome outcome = replicate("source", "target");
+  EXPECT_TRUE(outcome.receiver.status.ok()) << outcome.text();
+  EXPECT_EQ(directory_.read("target/latest"), "step_1\n");
+  EXPECT_FALSE(directory_.exists("target/current"));
+  EXPECT_FALSE(directory_.exists("target/step_2/.metadata"));
+  EXPECT_TRUE(directory_.exists("target/step_2/tracker"));  // none, without --last
+  ASSERT_EQ(outcome.receiver.errors.size(), 5u) << outcome.text();
+  for (const ErrorEntry& error : outcome.receiver.errors) {
+    EXPECT_EQ(error.code, ErrorCode::kIoError) << error.path;
+  }
+  EXPECT_EQ(outcome.files.sent, 20u);
+  EXPECT_FALSE(list_tree(directory_.path("target")).contains(".fgsync"));
+}
+
+TEST_P(WholeSession, MarkersAreHeldBackAsChangedWhenTheSourceMoved) {
+  make_checkpoints(directory_);
+  SessionHarness harness(GetParam());
+  // Gone between its announcement and its turn.
+  harness.files().only_about("f7");
+  harness.files().fail(FileOperation::kOpenFile, 1, ENOENT);
+  const LocalOutcome outcome =
+      harness.replicate({directory_.path("source")}, directory_.path("target"));
+  EXPECT_EQ(harness.files().failures(), 1u);
+  EXPECT_FALSE(directory_.exists("target/latest"));
+  ASSERT_EQ(outcome.receiver.errors.size(), 4u) << outcome.text();
+  for (const ErrorEntry& error : outcome.receiver.errors) {
+    EXPECT_EQ(error.code, ErrorCode::kSourceChanged) << error.path;
+  }
+}
+
 TEST_P(WholeSession, AStateDirectoryIsNotPartOfATree) {
   make_source();
   directory_.make_directory("source/.fgsync");
   directory_.write("source/.fgsync/secret", "x");
   EXPECT_TRUE(replicate("source", "target").is_clean());
-  EXPECT_FALSE(directory_.exists("target/.fgsync"));
+  EXPECT_FALSE(directory_.exists("target/.fgsync/secret"));
+}
+
+TEST_P(WholeSession, OwnersThatAreRefusedAreToldOnceAndFailNothing) {
+  make_source();
+  directory_.make_symlink("0", "source/another link");
+  SessionHarness harness(GetParam());
+  harness.files().claim_to_set_owners();
+  harness.files().fail(FileOperation::kSetOwner, 1, EPERM, /*lasting=*/true);
+  const LocalOutcome outcome =
+      harness.replicate({directory_.path("source")}, directory_.path("target"));
+  EXPECT_TRUE(outcome.is_clean()) << outcome.text();
+  EXPECT_GE(harness.files().failures(), 2u);
+  EXPECT_EQ(
+      outcome.receiver.notes,
+      std::vector<std::string>{"owners could not be kept: the target refuses to give files away"});
+  EXPECT_EQ(list_tree(directory_.path("target")), list_tree(directory_.path("source")));
 }
 
 TEST_P(WholeSession, ADirectoryInTheWayOfAFileFailsThatFileAlone) {
@@ -170,8 +264,9 @@ TEST_P(WholeSession, ADirectoryInTheWayOfAFileFailsThatFileAlone) {
   directory_.write("target/4096/kept", "kept");
   const LocalOutcome outcome = replicate("source", "target");
   EXPECT_TRUE(outcome.sender.status.ok()) << outcome.text();
-  ASSERT_EQ(outcome.receiver.errors.size(), 1u);
+  ASSERT_EQ(outcome.receiver.errors.size(), 2u);
   EXPECT_EQ(outcome.receiver.errors[0].path, directory_.path("target/4096"));
+  EXPECT_EQ(outcome.receiver.errors[1].path, directory_.path("target/link"));  // a marker
   EXPECT_EQ(directory_.read("target/4096/kept"), "kept");
   EXPECT_EQ(list_files(directory_.path("target")).size(), 310u);
 }
@@ -191,7 +286,7 @@ TEST_P(WholeSession, AMissingSourceFailsBothSides) {
   EXPECT_FALSE(directory_.exists("target"));
 }
 
-TEST_P(WholeSession, ACancelEndsBothSidesAndLeavesNothingHalf) {
+TEST_P(WholeSession, ACancelEndsBothSidesAndTheNextRunGoesOn) {
   make_source();
   SessionHarness harness(GetParam());
   CancelToken& cancel = harness.cancel();
@@ -205,16 +300,33 @@ TEST_P(WholeSession, ACancelEndsBothSidesAndLeavesNothingHalf) {
   EXPECT_EQ(outcome.sender.status.code(), ErrorCode::kCancelled) << outcome.text();
   const auto source = list_files(directory_.path("source"));
   for (const auto& [path, contents] : list_files(directory_.path("target"))) {
+    if (path.starts_with(".fgsync/")) continue;
     EXPECT_EQ(source.at(path), contents) << path;
   }
-  EXPECT_FALSE(directory_.exists("target/.fgsync"));
+
+  SessionHarness next(GetParam());
+  const LocalOutcome done = next.replicate({directory_.path("source")}, directory_.path("target"));
+  EXPECT_TRUE(done.is_clean()) << done.text();
+  EXPECT_EQ(list_files(directory_.path("target")), source);
+  EXPECT_FALSE(list_tree(directory_.path("target")).contains(".fgsync"));
 }
 
 // Opens nothing, and the session fails meanwhile.
-io::Task<Status> open_while_it_fails(Session* session) {
-  session->fail(Status(ErrorCode::kCancelled, "interrupted"));
-  co_return Status();
-}
+class FailingMeanwhile final : public DataConnections {
+ public:
+  explicit FailingMeanwhile(Session& session) : session_(session) {}
+  io::Task<Status> open() override {
+    session_.fail(Status(ErrorCode::kCancelled, "interrupted"));
+    co_return Status();
+  }
+  io::Task<Result<DataStream::Connection>> replace(std::uint16_t /*stream*/, Status lost) override {
+    co_return lost;
+  }
+  void stop() override {}
+
+ private:
+  Session& session_;
+};
 
 io::Task<void> run_sender_that_fails_while_opening(TestRuntime* runtime, std::string source,
                                                    Status* status) {
@@ -231,11 +343,24 @@ io::Task<void> run_sender_that_fails_while_opening(TestRuntime* runtime, std::st
   std::vector<std::byte> bytes = wire::encode(message);
   (void)co_await peer_end->send(std::move(bytes));
   Role role;
-  OpenStreams open_streams = [&session] { return open_while_it_fails(&session); };
+  FailingMeanwhile connections(session);
   std::vector<std::string> paths;
   paths.push_back(source);
-  co_await run_sender(&session, &role, std::move(paths), open_streams);
+  co_await run_sender(&session, &role, std::move(paths), &connections);
   *status = session.status();
+}
+
+TEST_P(WholeSession, ARunWithNothingToSendRemovesWhatADeadOneHasStaged) {
+  directory_.make_directory("source");
+  directory_.write("source/file", "contents");
+  const std::string source = directory_.path("source");
+  const std::string target = directory_.path("target");
+  EXPECT_TRUE(SessionHarness(GetParam()).replicate({source}, target).is_clean());
+  directory_.make_directory("target/.fgsync/staging-dead");
+  directory_.write("target/.fgsync/staging-dead/0", "half a file");
+  EXPECT_TRUE(SessionHarness(GetParam()).replicate({source}, target).is_clean());
+  EXPECT_FALSE(directory_.exists("target/.fgsync/staging-dead"));
+  EXPECT_TRUE(directory_.exists("target/.fgsync/receipt"));
 }
 
 TEST_P(WholeSession, ASessionThatFailsWhileItsStreamsOpenDoesNotRun) {

@@ -104,6 +104,12 @@ TEST_F(TargetMapping, MissingParentsAreMadeOnlyIfAskedFor) {
     expect_refused(map({"single"}, target));
     EXPECT_FALSE(directory.exists("a"));
   }
+  // Of the two names that are missing, "a" is the parent.
+  for (const bool dry_run : {true, false}) {
+    expect_refused(map({"single"}, "a/b", /*make_parents=*/false, dry_run));
+    expect_refused(map({"ckpt"}, "a/b", /*make_parents=*/false, dry_run));
+    EXPECT_FALSE(directory.exists("a"));
+  }
   expect_contents_in("a/b/c", map({"ckpt"}, "a/b/c", /*make_parents=*/true));
   expect_name_in("d/e", "f", map({"single"}, "d/e/f", /*make_parents=*/true));
   expect_name_in("g/h", "single", map({"single"}, "g/h/", /*make_parents=*/true));
@@ -189,7 +195,7 @@ TEST_F(TargetMapping, ADirectoryThatCannotBeMadeIsUnusable) {
   std::vector<wire::SourceDescription> sources;
   sources.push_back(resolved->front().description);
   auto mapped = resolve_target(*environment, "/proc/nothing/can/be/made", sources,
-                               /*make_parents=*/true, /*dry_run=*/false);
+                               /*make_parents=*/true, RootMaking::kAll);
   EXPECT_EQ(mapped.status().code(), ErrorCode::kUnusable);
 }
 

@@ -23,8 +23,9 @@ io::Task<void> connect_to_nobody(io::Io& io) {
   EXPECT_EQ(control.status().code(), ErrorCode::kConnectionFailed);
   EXPECT_NE(control.status().message().find(listening.address.text()), std::string::npos);
   const SessionSecret secret = secret_of(1);
+  ConnectAttempt attempt;
   Result<io::Socket> data = co_await connect_data(io, listening.address, std::nullopt, secret,
-                                                  kSession, 0, far_deadline(io));
+                                                  kSession, 0, 0, far_deadline(io), attempt);
   EXPECT_EQ(data.status().code(), ErrorCode::kConnectionFailed);
 }
 
@@ -36,8 +37,9 @@ io::Task<void> connect_to_silence(io::Io& io) {
       co_await connect_control(io, listening.address, std::nullopt, key_of(1), kSession, soon(io));
   EXPECT_EQ(control.status().code(), ErrorCode::kConnectTimeout);
   const SessionSecret secret = secret_of(1);
-  Result<io::Socket> data =
-      co_await connect_data(io, listening.address, std::nullopt, secret, kSession, 0, soon(io));
+  ConnectAttempt attempt;
+  Result<io::Socket> data = co_await connect_data(io, listening.address, std::nullopt, secret,
+                                                  kSession, 0, 0, soon(io), attempt);
   EXPECT_EQ(data.status().code(), ErrorCode::kConnectTimeout);
 }
 
@@ -55,8 +57,9 @@ io::Task<void> connect_to_a_full_queue(io::Io& io) {
       co_await connect_control(io, listening.address, std::nullopt, key_of(1), kSession, soon(io));
   EXPECT_EQ(control.status().code(), ErrorCode::kConnectTimeout) << control.status().message();
   const SessionSecret secret = secret_of(1);
-  Result<io::Socket> data =
-      co_await connect_data(io, listening.address, std::nullopt, secret, kSession, 0, soon(io));
+  ConnectAttempt attempt;
+  Result<io::Socket> data = co_await connect_data(io, listening.address, std::nullopt, secret,
+                                                  kSession, 0, 0, soon(io), attempt);
   EXPECT_EQ(data.status().code(), ErrorCode::kConnectTimeout) << data.status().message();
   EXPECT_LT(io.environment().now() - begun, std::chrono::seconds(5));
 }
@@ -64,6 +67,33 @@ io::Task<void> connect_to_a_full_queue(io::Io& io) {
 TEST_P(ConnectionTest, ConnectThatGetsNoAnswerHitsTheDeadline) {
   run(connect_to_a_full_queue(control()));
 }
+
+io::Task<void> connect_until_given_up(io::Io& io, io::SocketAddress address,
+                                      ConnectAttempt& attempt, ErrorCode& code) {
+  const SessionSecret secret = secret_of(1);
+  Result<io::Socket> data = co_await connect_data(io, address, std::nullopt, secret, kSession, 0, 1,
+                                                  far_deadline(io), attempt);
+  code = data.status().code();
+}
+
+io::Task<void> give_up(io::Io& io) {
+  const Listening listening = listen_on_loopback(io);
+  ConnectAttempt attempt;
+  ErrorCode code = ErrorCode::kOk;
+  io::TaskGroup group;
+  group.spawn(io, connect_until_given_up(io, listening.address, attempt, code));
+  Result<io::Socket> accepted = co_await io::accept(io, listening.socket);
+  CO_ASSERT(accepted.ok());
+  attempt.give_up();
+  co_await group.join(io);
+  EXPECT_EQ(code, ErrorCode::kCancelled);
+  // Later ones do not even begin.
+  group.spawn(io, connect_until_given_up(io, listening.address, attempt, code));
+  co_await group.join(io);
+  EXPECT_EQ(code, ErrorCode::kCancelled);
+}
+
+TEST_P(ConnectionTest, AnAttemptThatIsGivenUpEndsAtOnce) { run(give_up(control())); }
 
 struct Answer {
   Bytes preamble;
@@ -88,15 +118,16 @@ io::Task<void> connect_data_once(io::Io& io, Bytes bytes, ErrorCode expected) {
   answer.bytes = std::move(bytes);
   io::TaskGroup group;
   group.spawn(io, answer_once(io, listening.socket, answer));
+  ConnectAttempt attempt;
   Result<io::Socket> data = co_await connect_data(io, listening.address, loopback_address(), secret,
-                                                  kSession, 9, far_deadline(io));
+                                                  kSession, 9, 4, far_deadline(io), attempt);
   co_await group.join(io);
   EXPECT_EQ(data.status().code(), expected) << data.status().message();
-  EXPECT_EQ(answer.preamble, to_bytes(data_preamble(kSession, 9, secret)));
+  EXPECT_EQ(answer.preamble, to_bytes(data_preamble(kSession, 9, 4, secret)));
 }
 
 Bytes acceptors_mac(const SessionSecret& secret, Direction from) {
-  const PreambleBytes preamble = data_preamble(kSession, 9, secret);
+  const PreambleBytes preamble = data_preamble(kSession, 9, 4, secret);
   const Mac mac = secret.join_mac(covered_by_mac(preamble), from);
   return Bytes(mac.begin(), mac.end());
 }

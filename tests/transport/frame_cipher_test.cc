@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@ using Tag = std::array<std::byte, kTagBytes>;
 
 constexpr std::uint16_t kStream = 5;
 constexpr Direction kDirection = Direction::kToInitiator;
+constexpr std::uint32_t kGeneration = 2;
 
 SessionSecret counting_secret(unsigned first = 0) {
   std::array<std::byte, 32> bytes;
@@ -37,8 +39,9 @@ struct SealedFrame {
 std::unique_ptr<FrameCipher> make_cipher(Cipher cipher, std::uint64_t bytes_per_key = kBytesPerKey,
                                          const SessionSecret& secret = counting_secret(),
                                          std::uint16_t stream = kStream,
-                                         Direction direction = kDirection) {
-  auto made = FrameCipher::create(cipher, secret, stream, direction, bytes_per_key);
+                                         Direction direction = kDirection,
+                                         std::uint32_t generation = kGeneration) {
+  auto made = FrameCipher::create(cipher, secret, stream, direction, generation, bytes_per_key);
   EXPECT_TRUE(made.ok()) << made.status().message();
   return std::move(*made);
 }
@@ -100,26 +103,26 @@ INSTANTIATE_TEST_SUITE_P(Ciphers, FrameCipherTest,
                          cipher_text);
 
 // Computed with Python's hmac module (HKDF-Expand) and the one-shot AEADs of its `cryptography`
-// package: secret 00..1f, stream 5, to the initiator, associated data 40..63.
+// package: secret 00..1f, stream 5, to the initiator, generation 2, associated data 40..63.
 struct KnownFrames {
   Cipher cipher;
   const char* first;
   const char* second;
-  const char* first_of_generation_one;
+  const char* first_of_the_next_key;
 };
 constexpr KnownFrames kKnownFrames[] = {
     {Cipher::kAes128Gcm,
-     "1af1c22bfc729d6021c81205824b4d095df4a81296a9eb68e01220fdef79207b5219291246afa7b2f08b3c",
-     "87c389598972327f18bb819484e6069a0244a2f324ac52e65888e22df7661befd4be",
-     "f531d8c4dc806d50a8fbdd69e0b552c8a08ce41662e84060b75948769947b2"},
+     "f4e8a194b01f5e9d7ede21f84c8b06329a9cf4751a1edd5b9eea5d850bda264a3b65d43b9978e84e60a26d",
+     "f14fe2faa5c928dd50ee9610ea3bf9432048aa67f288685c7ac31af4a0b48bd45162",
+     "2870088bf8c67400253fbd0c13d07e8ee923429d0f774f2e9ea2775a5d9057"},
     {Cipher::kAes256Gcm,
-     "a540046cacdbeb31f55e07d79340270b6a8e960e2ff2ba5308be4394df0a5143bbfb55e6383360d3df694e",
-     "0733a42d6f97131340d60d520636c5906ecbce1fc9b104c77c7a75f9ecbc06e8dfcc",
-     "10ab335008db16ba45865d5f06407619f9f92252148ac84d474b8ec54b1db7"},
+     "b5dc51fdfdc0c62575a0dc574d74577c9fbd0f2d9e28589430cc60e942a38d14f99b8e016f6e6a6ec0acca",
+     "721ecffdfb7826f6bdc1cb3b72f68bcfe2e61c81f686ed7fcb760a710bcbcbc41c75",
+     "8f42de655fc2ec43b9bf015dca81f4c9816597040530acdb887f706bc877a0"},
     {Cipher::kChaCha20Poly1305,
-     "76ec26cf2bc84f64f0ebda7da7d7dbd8f0f2a96b12b4c9c04c5032792db9928418ed9ca836a5f9f053181b",
-     "d982dcd1d44c8cba415d1d03f00fe461e0a5943f18b7075b81befbd52e8acf639d3a",
-     "53ae78f0cdfd32288e57d92cbf7a9b1e6b5407a42eb9bbea8325dfbc94b274"},
+     "004ee253672c66a4c047d6a02536a1ea13ced58466c412ccd53851c25f821916b10dcd08336e9d366e741c",
+     "144ecef745a43f0d069d724d4333e80cbaa588bf6bb6fd4c5baf7b8fdcca3aa75443",
+     "15b6622ab1e3e28cb89095272353f6fa9852113269eb81da6e689ce070a5bf"},
 };
 
 Bytes text_bytes(const std::string& text) {
@@ -138,7 +141,7 @@ TEST_P(FrameCipherTest, FramesAreThoseOfAnIndependentImplementation) {
   EXPECT_EQ(joined(seal_frame(*cipher, associated, text_bytes(first))), known->first);
   EXPECT_EQ(joined(seal_frame(*cipher, associated, text_bytes(second))), known->second);
   EXPECT_EQ(joined(seal_frame(*cipher, associated, text_bytes("under a new key"))),
-            known->first_of_generation_one);
+            known->first_of_the_next_key);
 }
 
 TEST_P(FrameCipherTest, WhatWasSealedOpensWhateverTheSizesAndPieces) {
@@ -214,7 +217,7 @@ TEST_P(FrameCipherTest, TruncatedPayloadIsRefused) {
   EXPECT_EQ(open_frame(*make_cipher(GetParam()), frame), ErrorCode::kProtocolError);
 }
 
-TEST_P(FrameCipherTest, KeysOfAnotherStreamDirectionOrSessionDoNotOpen) {
+TEST_P(FrameCipherTest, KeysOfAnotherStreamDirectionConnectionOrSessionDoNotOpen) {
   const SealedFrame sealed =
       seal_frame(*make_cipher(GetParam()), counting_bytes(36, 1), counting_bytes(100, 1));
   const SessionSecret ours = counting_secret();
@@ -222,10 +225,25 @@ TEST_P(FrameCipherTest, KeysOfAnotherStreamDirectionOrSessionDoNotOpen) {
   auto other_stream = make_cipher(GetParam(), kBytesPerKey, ours, kStream + 1);
   auto other_direction =
       make_cipher(GetParam(), kBytesPerKey, ours, kStream, Direction::kFromInitiator);
+  auto other_connection =
+      make_cipher(GetParam(), kBytesPerKey, ours, kStream, kDirection, kGeneration + 1);
   auto other_session = make_cipher(GetParam(), kBytesPerKey, theirs);
-  for (FrameCipher* opener : {other_stream.get(), other_direction.get(), other_session.get()}) {
+  for (FrameCipher* opener :
+       {other_stream.get(), other_direction.get(), other_connection.get(), other_session.get()}) {
     SealedFrame frame = sealed;
     EXPECT_EQ(open_frame(*opener, frame), ErrorCode::kProtocolError);
+  }
+}
+
+// The key after the first one of a connection is not the first one of the next connection.
+TEST_P(FrameCipherTest, NoConnectionUsesAKeyOfAnother) {
+  std::set<std::string> sealed;
+  for (const std::uint32_t generation : {0u, 1u, 2u, 3u}) {
+    auto cipher = make_cipher(GetParam(), 1, counting_secret(), kStream, kDirection, generation);
+    for (int frame = 0; frame < 4; ++frame) {
+      const SealedFrame one = seal_frame(*cipher, counting_bytes(36, 1), counting_bytes(100, 1));
+      EXPECT_TRUE(sealed.insert(joined(one)).second);
+    }
   }
 }
 

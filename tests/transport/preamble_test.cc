@@ -27,9 +27,11 @@ TEST(PreambleTest, ControlPreambleHasTheDocumentedBytes) {
 }
 
 TEST(PreambleTest, DataPreambleHasTheDocumentedBytesAndTheInitiatorsMac) {
-  const PreambleBytes bytes = data_preamble(session_id('A'), 0x0102, zero_secret());
+  const PreambleBytes bytes = data_preamble(session_id('A'), 0x0102, 0x03040506, zero_secret());
   EXPECT_EQ(text_of(std::span(bytes).first(32)),
-            std::string("fgsync-d\x01\0\x02\x01\0\0\0\0ABCDEFGHIJKLMNOP", 32));
+            std::string("fgsync-d\x01\0\x02\x01\x06\x05\x04\x03"
+                        "ABCDEFGHIJKLMNOP",
+                        32));
   const Mac mac = zero_secret().join_mac(std::span(bytes).first(32), Direction::kFromInitiator);
   EXPECT_EQ(text_of(std::span(bytes).last(32)), text_of(mac));
 }
@@ -39,25 +41,26 @@ TEST(PreambleTest, WhatWasMadeIsParsed) {
   ASSERT_TRUE(control);
   EXPECT_TRUE(control->is_control);
   EXPECT_EQ(control->session, session_id(7));
-  const PreambleBytes bytes = data_preamble(session_id(7), 63, zero_secret());
+  const PreambleBytes bytes = data_preamble(session_id(7), 63, 0xfffffffe, zero_secret());
   const auto data = parse_preamble(bytes);
   ASSERT_TRUE(data);
   EXPECT_FALSE(data->is_control);
   EXPECT_EQ(data->stream, 63);
+  EXPECT_EQ(data->generation, 0xfffffffe);
   EXPECT_EQ(data->session, session_id(7));
   EXPECT_EQ(text_of(data->mac), text_of(std::span(bytes).last(32)));
 }
 
-TEST(PreambleTest, OtherMagicVersionOrNonZeroFillIsRefused) {
-  // Every byte of magic, version and fill, and for control also stream and MAC.
+TEST(PreambleTest, OtherMagicOrVersionIsRefusedAndForControlOtherNumbers) {
+  // Every byte of magic and version, and for control also stream, generation and MAC.
   for (std::size_t position = 0; position < 16; ++position) {
     PreambleBytes control = control_preamble(session_id(7));
     control[position] ^= std::byte{0x40};
     EXPECT_FALSE(parse_preamble(control)) << position;
-    PreambleBytes data = data_preamble(session_id(7), 1, zero_secret());
+    PreambleBytes data = data_preamble(session_id(7), 1, 0, zero_secret());
     data[position] ^= std::byte{0x40};
-    const bool is_stream_number = position == 10 || position == 11;
-    EXPECT_EQ(parse_preamble(data).has_value(), is_stream_number) << position;
+    const bool is_number = position >= 10;
+    EXPECT_EQ(parse_preamble(data).has_value(), is_number) << position;
   }
   PreambleBytes with_mac = control_preamble(session_id(7));
   with_mac[63] = std::byte{1};

@@ -30,25 +30,27 @@ struct FrameKeyVector {
   std::uint16_t stream;
   Direction direction;
   std::uint32_t generation;
+  std::uint32_t number;
   const char* key;
   const char* nonce;
 };
 constexpr FrameKeyVector kFrameKeys[] = {
-    {0, Direction::kFromInitiator, 0,
-     "8049f95789908b5176b1f75bd7ecc905e0e65b629038fd7361112a8b7d0a3119",
-     "c12ce24ebdf8281715c1c522"},
-    {5, Direction::kToInitiator, 3,
-     "352d291cc4c9dffc4b3ac6edb6a28dacde7a9e9a8e0430a0b013bbd6b43a9f3d",
-     "21743fe50551d9d3c123ea24"},
-    {65535, Direction::kFromInitiator, 4294967295u,
-     "9333ddbccf78d70ff95c8755fd89b1821e46bf4648f87b65c42a6074c050a6fd",
-     "9ca8756a160c2d13a7449cbd"},
+    {0, Direction::kFromInitiator, 0, 0,
+     "7140739a4720e73d411b284be8a89549b31303e2d13d25eccb8f813a39e6d421",
+     "4f639adafcb1fba0ee98a552"},
+    {5, Direction::kToInitiator, 3, 2,
+     "d8d821c2421dc431b1d66ab7b43d40871d9030b2dc18c765a325f42bb0a54018",
+     "6466c2a8b422cf53d4b98f53"},
+    {65535, Direction::kFromInitiator, 4294967295u, 1,
+     "66f77d592bda694f92c31f01eb1e475ebd67590168c6a17a7e74af6edea0a394",
+     "ea44dd53d5a8d9638c2f7f97"},
 };
 
 TEST(SessionSecretTest, FrameKeysAreTheExpansionsOfTheirLabels) {
   const SessionSecret secret(counting_bytes(0));
   for (const FrameKeyVector& expected : kFrameKeys) {
-    const auto key = secret.frame_key(expected.stream, expected.direction, expected.generation);
+    const auto key =
+        secret.frame_key(expected.stream, expected.direction, expected.generation, expected.number);
     EXPECT_EQ(hexadecimal(key.key), expected.key);
     EXPECT_EQ(hexadecimal(key.nonce), expected.nonce);
   }
@@ -60,9 +62,9 @@ TEST(SessionSecretTest, JoinMacIsHmacUnderTheJoinKeyOfItsMaker) {
   const SessionSecret secret(counting_bytes(0));
   const auto preamble = counting_bytes(100);
   EXPECT_EQ(hexadecimal(secret.join_mac(preamble, Direction::kFromInitiator)),
-            "403a3e4b8bb0149280f076dbc0d65372539893b48a945aaf2306dfaa77c1a707");
+            "40dab33a0c3290e45b46e77612a69fc3161ed426afc0d5f204cab1e0ff085350");
   EXPECT_EQ(hexadecimal(secret.join_mac(preamble, Direction::kToInitiator)),
-            "b86a2b9ee75e1a25ea6aa5c051eaa9349d259840c459555bed6bfd7e444371e1");
+            "328f79853fbaef32eb106e17d981ea060e912b2fa823292f08dfd907204df51f");
 }
 
 TEST(SessionSecretTest, NoTwoFrameKeysOrNoncesAreAlike) {
@@ -72,9 +74,11 @@ TEST(SessionSecretTest, NoTwoFrameKeysOrNoncesAreAlike) {
     const auto stream = std::uint16_t(number);
     for (const Direction direction : {Direction::kFromInitiator, Direction::kToInitiator}) {
       for (const std::uint32_t generation : {0u, 1u, 256u, 65536u}) {
-        const auto key = secret.frame_key(stream, direction, generation);
-        EXPECT_TRUE(seen.insert(hexadecimal(key.key)).second);
-        EXPECT_TRUE(seen.insert(hexadecimal(key.nonce)).second);
+        for (const std::uint32_t key_number : {0u, 1u, 256u, 65536u}) {
+          const auto key = secret.frame_key(stream, direction, generation, key_number);
+          EXPECT_TRUE(seen.insert(hexadecimal(key.key)).second);
+          EXPECT_TRUE(seen.insert(hexadecimal(key.nonce)).second);
+        }
       }
     }
   }
@@ -83,8 +87,8 @@ TEST(SessionSecretTest, NoTwoFrameKeysOrNoncesAreAlike) {
 TEST(SessionSecretTest, AnotherSessionHasOtherKeys) {
   const SessionSecret ours(counting_bytes(0));
   const SessionSecret theirs(counting_bytes(1));
-  EXPECT_NE(ours.frame_key(0, Direction::kFromInitiator, 0).key,
-            theirs.frame_key(0, Direction::kFromInitiator, 0).key);
+  EXPECT_NE(ours.frame_key(0, Direction::kFromInitiator, 0, 0).key,
+            theirs.frame_key(0, Direction::kFromInitiator, 0, 0).key);
   const auto preamble = counting_bytes(100);
   EXPECT_NE(ours.join_mac(preamble, Direction::kFromInitiator),
             theirs.join_mac(preamble, Direction::kFromInitiator));

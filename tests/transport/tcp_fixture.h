@@ -28,7 +28,7 @@ inline std::unique_ptr<FrameCipher> make_cipher(Cipher cipher, Direction directi
                                                 std::uint64_t bytes_per_key = kBytesPerKey) {
   if (cipher == Cipher::kNone) return nullptr;
   std::array<std::byte, 32> bytes{};
-  auto made = FrameCipher::create(cipher, SessionSecret(bytes), 1, direction, bytes_per_key);
+  auto made = FrameCipher::create(cipher, SessionSecret(bytes), 1, direction, 0, bytes_per_key);
   EXPECT_TRUE(made.ok());
   return std::move(*made);
 }

@@ -57,8 +57,8 @@ io::Task<void> establish_both(io::Io& io, Ends& ends, const PreSharedKey& accept
 }
 
 bool same_secret(const SessionSecret& a, const SessionSecret& b) {
-  return a.frame_key(0, Direction::kFromInitiator, 0).key ==
-         b.frame_key(0, Direction::kFromInitiator, 0).key;
+  return a.frame_key(0, Direction::kFromInitiator, 0, 0).key ==
+         b.frame_key(0, Direction::kFromInitiator, 0, 0).key;
 }
 
 class TlsControlStreamTest : public EngineTest {};

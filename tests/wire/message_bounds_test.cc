@@ -47,11 +47,12 @@ constexpr int kPlanType = 8;
 constexpr int kSettledType = 10;
 constexpr int kErrorsType = 12;
 constexpr int kNotesType = 13;
+constexpr int kDifferencesType = 19;
 
 TEST(MessageBounds, NoBytesAndUnknownTypesAreRefused) {
   EXPECT_TRUE(is_refused({}));
-  for (const int type : {0, 17, 255}) {
-    EXPECT_TRUE(is_refused(with_byte(encode(Heartbeat{1}), 0, type))) << type;
+  for (const int type : {0, 20, 255}) {
+    EXPECT_TRUE(is_refused(with_byte(encode(Heartbeat{1, {}}), 0, type))) << type;
   }
 }
 
@@ -72,6 +73,7 @@ TEST(MessageBounds, CountsAboveTheirLimitsAreRefused) {
   EXPECT_TRUE(is_refused(with_count(kSettledType, limits::kEntriesOutstandingMax + 1, 900'000)));
   EXPECT_TRUE(is_refused(with_count(kErrorsType, limits::kErrorBatchEntries + 1, 900'000)));
   EXPECT_TRUE(is_refused(with_count(kNotesType, limits::kNoteBatchEntries + 1, 900'000)));
+  EXPECT_TRUE(is_refused(with_count(kDifferencesType, limits::kErrorBatchEntries + 1, 900'000)));
 }
 
 TEST(MessageBounds, CountsThatCannotBeThereAreRefused) {
@@ -137,12 +139,63 @@ TEST(MessageBounds, SetupPaths) {
 TEST(MessageBounds, SetupEnumeratorsAndBooleans) {
   const auto bytes = encode(sample_setup());
   for (const int role : {0, 3}) EXPECT_TRUE(is_refused(with_byte(bytes, 1, role)));
-  for (const std::size_t boolean : {2u, 3u, 4u}) {
+  for (const std::size_t boolean : {2u, 3u, 4u, 5u, 6u, 7u, 8u, 9u}) {
     EXPECT_TRUE(is_refused(with_byte(bytes, boolean, 2))) << boolean;
     EXPECT_TRUE(is_refused(with_byte(bytes, boolean, 255))) << boolean;
   }
-  EXPECT_TRUE(is_refused(with_byte(bytes, 5, 3)));  // direct I/O
-  EXPECT_TRUE(is_refused(with_byte(bytes, 6, 5)));  // cipher
+  EXPECT_TRUE(is_refused(with_byte(bytes, 10, 3)));  // durability
+  EXPECT_TRUE(is_refused(with_byte(bytes, 11, 3)));  // direct I/O
+  EXPECT_TRUE(is_refused(with_byte(bytes, 12, 5)));  // cipher
+}
+
+TEST(MessageBounds, SetupPatterns) {
+  const auto with = [](std::vector<std::string> patterns) {
+    return changed<wire::Setup>(sample_setup(), [&](wire::Setup& s) { s.last = patterns; });
+  };
+  EXPECT_TRUE(decode_message(with({std::string(limits::kPatternBytesMax, 'x')})).ok());
+  EXPECT_TRUE(is_refused(with({std::string(limits::kPatternBytesMax + 1, 'x')})));
+  EXPECT_TRUE(is_refused(with({""})));
+  EXPECT_TRUE(is_refused(with({std::string("a\0b", 3)})));
+  EXPECT_TRUE(decode_message(with({limits::kPatternsMax, "x"})).ok());
+  EXPECT_TRUE(is_refused(with({limits::kPatternsMax + 1, "x"})));
+}
+
+TEST(MessageBounds, Streams) {
+  const std::vector<std::uint64_t> most(limits::kStreamsMax, 1);
+  EXPECT_TRUE(decode_message(encode(Heartbeat{1, most})).ok());
+  // One more, with the bytes that it claims.
+  auto bytes = with_byte(encode(Heartbeat{1, most}), 9, limits::kStreamsMax + 1);
+  bytes.resize(bytes.size() + 8);
+  EXPECT_TRUE(is_refused(bytes));
+  EXPECT_TRUE(decode_message(encode(StreamEnded{limits::kStreamsMax - 1, 0, 0})).ok());
+  EXPECT_TRUE(is_refused(encode(StreamEnded{limits::kStreamsMax, 0, 0})));
+}
+
+TEST(MessageBounds, Differences) {
+  const auto bytes = encode(DifferenceBatch{{{DifferenceKind::kContents, "a", ""}}});
+  EXPECT_TRUE(decode_message(bytes).ok());
+  for (const int kind : {0, int(DifferenceKind::kTime), 255}) {
+    EXPECT_TRUE(is_refused(with_byte(bytes, 5, kind))) << kind;
+  }
+}
+
+TEST(MessageBounds, AComparisonIsADryRun) {
+  const auto with = [](const std::function<void(wire::Setup&)>& change) {
+    return changed<wire::Setup>(sample_setup(), change);
+  };
+  EXPECT_TRUE(is_refused(with([](wire::Setup& s) { s.dry_run = false; })));
+  EXPECT_TRUE(decode_message(with([](wire::Setup& s) { s.dry_run = s.compare = false; })).ok());
+}
+
+TEST(MessageBounds, HeldChunks) {
+  const std::vector<Checksum> most(limits::kHeldChunksMax);
+  EXPECT_TRUE(decode_message(encode(HeldChunks{1, 0, most})).ok());
+  EXPECT_TRUE(is_refused(encode(HeldChunks{1, 0, {}})));
+  EXPECT_TRUE(is_refused(encode(HeldChunks{1, limits::kFileChunksMax, {Checksum()}})));
+  // One more than the most: the count is bytes 17 to 20.
+  auto bytes = encode(HeldChunks{1, 0, most});
+  bytes.resize(bytes.size() + 16);
+  EXPECT_TRUE(is_refused(with_byte(bytes, 17, 1)));
 }
 
 TEST(MessageBounds, SetupReply) {
@@ -226,6 +279,8 @@ TEST(MessageBounds, MetadataInAManifest) {
   EXPECT_TRUE(is_refused(manifest_with(1, [](ManifestEntry& e) { e.mode = 010000; })));
   EXPECT_TRUE(
       is_refused(manifest_with(1, [](ManifestEntry& e) { e.mtime_nanoseconds = 1'000'000'000; })));
+  EXPECT_TRUE(
+      is_refused(manifest_with(1, [](ManifestEntry& e) { e.ctime_nanoseconds = 1'000'000'000; })));
   EXPECT_TRUE(is_refused(manifest_with(1, [](ManifestEntry& e) { ++e.size; })));
   EXPECT_TRUE(is_refused(manifest_with(0, [](ManifestEntry& e) { e.size = 1; })));
   EXPECT_TRUE(is_refused(manifest_with(2, [](ManifestEntry& e) { e.size = 1; })));
@@ -276,7 +331,7 @@ TEST(MessageBounds, ErrorsAndNotes) {
   const ErrorEntry error{"p", ErrorCode::kIoError, "m"};
   const auto abort = encode(Abort{error});
   EXPECT_TRUE(is_refused(with_byte(abort, 6, 0)));   // no error
-  EXPECT_TRUE(is_refused(with_byte(abort, 6, 20)));  // above the last code
+  EXPECT_TRUE(is_refused(with_byte(abort, 6, 21)));  // above the last code
   const auto errors = encode(ErrorBatch{{error}});
   EXPECT_TRUE(is_refused(with_byte(errors, 10, 0)));
   ByteWriter notes;

@@ -14,8 +14,15 @@ Setup sample_setup() {
   Setup setup;
   setup.initiator = Role::kReceiver;
   setup.dry_run = true;
+  setup.compare = true;
   setup.make_parents = true;
   setup.has_aes = true;
+  setup.read_back = true;
+  setup.resume = false;
+  setup.fail_if_locked = true;
+  setup.publish_tree = true;
+  setup.durability = Durability::kFull;
+  setup.last = {"*.index", "/latest"};
   setup.direct_io = DirectIo::kNever;
   setup.cipher = Cipher::kChaCha20Poly1305;
   setup.streams = 64;
@@ -62,6 +69,9 @@ ManifestBatch sample_manifest_batch() {
   file.mtime_seconds = -5;
   file.mtime_nanoseconds = 999'999'999;
   file.size = 0x7fffffffffffffff;
+  file.ctime_seconds = -6;
+  file.ctime_nanoseconds = 999'999'998;
+  file.inode = 0xfedcba9876543210;
   file.name = "model-00001.safetensors\xff";
   ManifestEntry link;
   link.id = 0xffffffffffffffff;
@@ -102,11 +112,15 @@ std::vector<Message> sample_messages() {
       FileEnd{9, true, sample_checksum()},
       SettledBatch{{{1, true}, {2, false}}},
       sample_summary(),
-      ErrorBatch{{error, {"", ErrorCode::kRemoteShellFailed, ""}}},
+      ErrorBatch{{error, {"", ErrorCode::kLocked, ""}}},
       NoteBatch{{"owners were not kept", ""}},
-      Heartbeat{0x0102030405060708},
+      Heartbeat{0x0102030405060708, {1, 0, 0xffffffffffffffff}},
       Abort{error},
-      DataEnd{},
+      DataEnd{.failed = 3, .changed = 1},
+      HeldChunks{9, (std::uint64_t{1} << 24) - 1, {sample_checksum(), Checksum()}},
+      StreamEnded{63, 0xfffffffe, 0x1122334455667788},
+      DifferenceBatch{{{DifferenceKind::kMissing, "a/\xff", ""},
+                       {DifferenceKind::kContents, "", "other bytes"}}},
   };
 }
 

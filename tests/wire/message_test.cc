@@ -75,8 +75,15 @@ TEST(Message, SetupSurvivesTheRoundTrip) {
   const wire::Setup setup = over_the_wire(sample_setup());
   EXPECT_EQ(setup.initiator, Role::kReceiver);
   EXPECT_TRUE(setup.dry_run);
+  EXPECT_TRUE(setup.compare);
   EXPECT_TRUE(setup.make_parents);
   EXPECT_TRUE(setup.has_aes);
+  EXPECT_TRUE(setup.read_back);
+  EXPECT_FALSE(setup.resume);
+  EXPECT_TRUE(setup.fail_if_locked);
+  EXPECT_TRUE(setup.publish_tree);
+  EXPECT_EQ(setup.durability, Durability::kFull);
+  EXPECT_EQ(setup.last, (std::vector<std::string>{"*.index", "/latest"}));
   EXPECT_EQ(setup.direct_io, DirectIo::kNever);
   EXPECT_EQ(setup.cipher, Cipher::kChaCha20Poly1305);
   EXPECT_EQ(setup.streams, 64);
@@ -95,8 +102,15 @@ TEST(Message, SetupOfASenderSurvivesTheRoundTrip) {
   const wire::Setup decoded = over_the_wire(setup);
   EXPECT_EQ(decoded.initiator, Role::kSender);
   EXPECT_FALSE(decoded.dry_run);
+  EXPECT_FALSE(decoded.compare);
   EXPECT_FALSE(decoded.make_parents);
   EXPECT_FALSE(decoded.has_aes);
+  EXPECT_FALSE(decoded.read_back);
+  EXPECT_TRUE(decoded.resume);
+  EXPECT_FALSE(decoded.fail_if_locked);
+  EXPECT_FALSE(decoded.publish_tree);
+  EXPECT_EQ(decoded.durability, Durability::kBatch);
+  EXPECT_TRUE(decoded.last.empty());
   EXPECT_TRUE(decoded.sources.empty());
   EXPECT_EQ(decoded.target, "data/target/");
 }
@@ -168,8 +182,23 @@ TEST(Message, TheSmallMessagesSurviveTheRoundTrip) {
   EXPECT_EQ(file_end.entry, 9u);
   EXPECT_TRUE(file_end.complete);
   EXPECT_EQ(file_end.digest, sample_checksum());
-  EXPECT_EQ(over_the_wire(Heartbeat{77}).progress, 77u);
-  over_the_wire(DataEnd{});
+  const Heartbeat heartbeat = over_the_wire(Heartbeat{77, {5, 0, 9}});
+  EXPECT_EQ(heartbeat.progress, 77u);
+  EXPECT_EQ(heartbeat.frames, (std::vector<std::uint64_t>{5, 0, 9}));
+  EXPECT_TRUE(over_the_wire(Heartbeat{77, {}}).frames.empty());
+  const DifferenceBatch differences =
+      over_the_wire(DifferenceBatch{{{DifferenceKind::kSymlink, "d/l\xff", "to a instead of b"}}});
+  ASSERT_EQ(differences.differences.size(), 1u);
+  EXPECT_EQ(differences.differences[0].kind, DifferenceKind::kSymlink);
+  EXPECT_EQ(differences.differences[0].path, "d/l\xff");
+  EXPECT_EQ(differences.differences[0].detail, "to a instead of b");
+  const StreamEnded ended = over_the_wire(StreamEnded{63, 7, 1000});
+  EXPECT_EQ(ended.stream, 63);
+  EXPECT_EQ(ended.generation, 7u);
+  EXPECT_EQ(ended.frames, 1000u);
+  const DataEnd data_end = over_the_wire(DataEnd{.failed = 3, .changed = 1});
+  EXPECT_EQ(data_end.failed, 3u);
+  EXPECT_EQ(data_end.changed, 1u);
 }
 
 TEST(Message, AWithdrawnFileHasNoDigest) {

@@ -53,7 +53,7 @@ std::string names_of(const OptionRow& row) {
   // Switches without a letter stand below the names of those with one.
   std::string names(row.letter != 0 ? 0 : 4, ' ');
   names += row.spelling();
-  if (row.takes == Takes::kText) names.append("=").append(row.value);
+  if (row.takes == Takes::kText || row.takes == Takes::kList) names.append("=").append(row.value);
   if (row.takes == Takes::kOptional) names.append("[=").append(row.value).append("]");
   if (row.takes == Takes::kChoice) names.append("=WORD");
   return names;

@@ -44,7 +44,7 @@ Settings all_settings(const Arguments& arguments) {
 // Help, version and the far side's role ask nothing of the configuration, which may be what is
 // broken.
 int dispatch(const std::vector<std::string>& words, Console& console) {
-  const Arguments arguments = parse_arguments({words.begin() + 1, words.end()});
+  const Arguments arguments = parse_arguments("fgsync", {words.begin() + 1, words.end()});
   if (arguments.has("help")) return print(help_text(), console);
   if (arguments.has("version")) return print(version_text(), console);
   if (arguments.has("serve")) {

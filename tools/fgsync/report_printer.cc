@@ -26,7 +26,7 @@ std::string amount(const TransferReport& report) {
 }
 
 // ": 1.2 GB/s, 4 streams tcp aes128-gcm, limited by: link".
-std::string circumstances(const TransferReport& report) {
+std::string circumstances(const TransferReport& report, const TransferOptions& options) {
   std::string text = ": " + human_rate(report.rate_bytes_per_second());
   if (report.streams > 0) text += ", " + counted(report.streams, "stream", "streams");
   if (!report.transport.empty()) {
@@ -35,6 +35,7 @@ std::string circumstances(const TransferReport& report) {
     if (on_a_wire && report.cipher == "none") text += " unencrypted";
     if (on_a_wire && report.cipher != "none" && !report.cipher.empty()) text += " " + report.cipher;
   }
+  if (options.durability == Durability::kNone) text += ", not made durable";
   if (!report.limited_by.empty()) text += ", limited by: " + report.limited_by;
   return escape_message(text);
 }
@@ -83,7 +84,7 @@ std::string final_line(const TransferReport& report, const TransferOptions& opti
     return "dry run: " + counted(report.planned.size(), "path", "paths") +
            " would be replicated, nothing was changed" + (report.exit_code != 0 ? status : "");
   }
-  return "replicated " + amount(report) + " in " + seconds + circumstances(report) +
+  return "replicated " + amount(report) + " in " + seconds + circumstances(report, options) +
          (report.exit_code != 0 ? status : "");
 }
 

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "json_report.h"
+#include "lock_file.h"
 #include "report_printer.h"
 #include "run_log.h"
 #include "run_observer.h"
@@ -74,6 +75,15 @@ void print_outcome(const CommandLine& command, const TransferReport& report, Con
   if (!command.output.quiet || report.exit_code != 0) console.print(last);
 }
 
+// The report of a run that never began.
+TransferReport refusal(const Status& status) {
+  TransferReport report;
+  report.status = status;
+  report.started = std::chrono::system_clock::now();
+  report.exit_code = exit_status_of(report);
+  return report;
+}
+
 }  // namespace
 
 int run(const CommandLine& command, const std::vector<std::string>& words, Replicate replicate,
@@ -87,7 +97,9 @@ int run(const CommandLine& command, const std::vector<std::string>& words, Repli
 
   RunObserver observer(command.output, console, *log);
   for (const std::string& note : command.notes) observer.on_note(note);
-  const TransferReport report = replicate(command.transfer, observer, cancel);
+  Result<LockFile> lock = LockFile::take(command.transfer.dry_run ? "" : command.lock_file);
+  const TransferReport report =
+      lock.ok() ? replicate(command.transfer, observer, cancel) : refusal(lock.status());
   observer.finish();
   for (const std::string& note : report.notes) observer.on_note(note);
 

@@ -1,0 +1,104 @@
+#include "storage/remove_tree.h"
+
+#include <cerrno>
+#include <utility>
+#include <vector>
+
+#include "storage/directory_tree.h"
+
+namespace fgsync::storage {
+namespace {
+
+constexpr std::size_t kListedNames = 1024;
+constexpr std::size_t kOpenDirectoriesMax = 8;
+constexpr std::uint32_t kWritableMode = 0700;
+
+struct Directory {
+  std::uint64_t parent = 0;
+  std::string name;
+};
+
+// A directory that its owner cannot write into cannot be emptied either.
+Result<io::FileHandle> open_to_empty(io::FileSystem& files, const io::FileHandle& parent,
+                                     const std::string& name) {
+  auto status = files.stat_at(parent, name);
+  if (!status.ok()) return status.status();
+  const bool writable = (status->mode & kWritableMode) == kWritableMode;
+  if (status->type == io::FileType::kDirectory && !writable) {
+    FGSYNC_RETURN_IF_ERROR(files.set_mode_at(parent, name, kWritableMode));
+  }
+  return files.open_directory(parent, name);
+}
+
+class TreeRemoval {
+ public:
+  TreeRemoval(io::FileSystem& files, io::FileHandle root, const TreeStep& step)
+      : files_(files), step_(step), tree_(files, std::move(root), kOpenDirectoriesMax) {
+    directories_.emplace_back();  // the root is number 0
+  }
+
+  // Everything in it; the directories deepest first, which are the last found.
+  Status run() {
+    for (std::uint64_t id = 0; id < directories_.size(); ++id) FGSYNC_RETURN_IF_ERROR(empty(id));
+    for (std::uint64_t id = directories_.size() - 1; id > 0; --id) {
+      FGSYNC_RETURN_IF_ERROR(step_());
+      auto parent = tree_.open(directories_[id].parent);
+      if (!parent.ok()) return parent.status();
+      FGSYNC_RETURN_IF_ERROR(files_.remove_directory(**parent, directories_[id].name));
+    }
+    return Status();
+  }
+
+ private:
+  // Removes what is no directory. Removing names while they are listed is fine: readdir(3).
+  Status empty(std::uint64_t id) {
+    auto directory = tree_.open(id);
+    if (!directory.ok()) return directory.status();
+    auto reader = files_.list(**directory);
+    if (!reader.ok()) return reader.status();
+    std::vector<io::DirectoryEntry> entries;
+    for (;;) {
+      entries.clear();
+      auto more = (*reader)->next(kListedNames, entries);
+      if (!more.ok()) return more.status();
+      if (!*more) return Status();
+      for (const io::DirectoryEntry& entry : entries) {
+        FGSYNC_RETURN_IF_ERROR(remove(id, **directory, entry.name));
+      }
+    }
+  }
+
+  Status remove(std::uint64_t id, const io::FileHandle& directory, const std::string& name) {
+    FGSYNC_RETURN_IF_ERROR(step_());
+    Status removed = files_.unlink(directory, name);
+    // POSIX says EPERM of a directory, Linux EISDIR.
+    const int reason = removed.system_errno();
+    if (reason == ENOENT) return Status();
+    if (reason != EISDIR && reason != EPERM) return removed;
+    auto inside = open_to_empty(files_, directory, name);
+    if (!inside.ok()) return reason == EPERM ? removed : inside.status();
+    tree_.add(directories_.size(), id, name);
+    directories_.push_back({id, name});
+    return Status();
+  }
+
+  io::FileSystem& files_;
+  const TreeStep& step_;
+  DirectoryTree tree_;
+  std::vector<Directory> directories_;  // by number: parents first
+};
+
+}  // namespace
+
+Status remove_tree(io::FileSystem& files, const io::FileHandle& parent, const std::string& name,
+                   const TreeStep& step) {
+  Status removed = files.unlink(parent, name);
+  if (removed.ok() || removed.system_errno() == ENOENT) return Status();
+  if (removed.system_errno() != EISDIR && removed.system_errno() != EPERM) return removed;
+  auto root = open_to_empty(files, parent, name);
+  if (!root.ok()) return root.status();
+  FGSYNC_RETURN_IF_ERROR(TreeRemoval(files, std::move(*root), step).run());
+  return files.remove_directory(parent, name);
+}
+
+}  // namespace fgsync::storage
