@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <map>
 #include <memory>
@@ -28,6 +29,12 @@
 namespace fgsync::sim {
 
 using Bytes = std::vector<std::byte>;
+
+// As == does, which goes byte by byte for std::byte (libstdc++ 12): a third of a campaign's time.
+inline bool same(const Bytes& one, const Bytes& other) {
+  return one.size() == other.size() &&
+         (one.empty() || std::memcmp(one.data(), other.data(), one.size()) == 0);
+}
 
 struct Attributes {
   std::uint32_t mode = 0;

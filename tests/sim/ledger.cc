@@ -90,7 +90,7 @@ bool Ledger::knows(const std::string& path, const Node& file) const {
   const auto& files = records_.at(path).files;
   return std::any_of(files.begin(), files.end(), [&](const Version& version) {
     return version.until == io::TimePoint::max() && version.mtime == file.attributes.mtime &&
-           *version.data == *file.data;
+           same(*version.data, *file.data);
   });
 }
 
@@ -127,7 +127,7 @@ std::string Ledger::check_node(const Disk& disk, const Node& node) const {
   std::string nearest = "no file is to be there";
   for (const Version& version : record.files) {
     const bool same_time = version.mtime == node.attributes.mtime;
-    const bool same_data = version.data == node.data || *version.data == *node.data;
+    const bool same_data = version.data == node.data || same(*version.data, *node.data);
     if (same_time && same_data) return "";
     if (same_data) nearest = "a version's contents with another's time";
     if (same_time) nearest = difference(*node.data, *version.data);
@@ -187,7 +187,7 @@ std::string Ledger::compare_node(const Comparison& how, const Node& wanted, cons
   if (changing && wanted.type == io::FileType::kRegular && present->data != nullptr) {
     // Whatever stands there is a version (checked elsewhere), and must be one of this run's time.
     for (const Version& version : found->second.files) {
-      if (version.until >= how.since && *version.data == *present->data) return "";
+      if (version.until >= how.since && same(*version.data, *present->data)) return "";
     }
     return name + ": is older than the run";
   }
@@ -196,7 +196,7 @@ std::string Ledger::compare_node(const Comparison& how, const Node& wanted, cons
     return name + ": leads to " + present->link_target;
   }
   const bool rotten = known && found->second.rotten;
-  if (wanted.data != nullptr && *wanted.data != *present->data && !rotten) {
+  if (wanted.data != nullptr && !same(*wanted.data, *present->data) && !rotten) {
     return name + ": " + difference(*present->data, *wanted.data);
   }
   const Attributes& is = present->attributes;

@@ -44,7 +44,7 @@ bool MarkerWatch::stands(const Disk& target, const Entry& entry) const {
   if (there->type == io::FileType::kSymlink) return there->link_target == entry.wanted.link_target;
   if (there->type == io::FileType::kDirectory) return true;
   return there->attributes.mtime == entry.wanted.attributes.mtime &&
-         *there->data == *entry.wanted.data;
+         same(*there->data, *entry.wanted.data);
 }
 
 std::string MarkerWatch::check(const Disk& target) const {

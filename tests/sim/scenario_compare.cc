@@ -44,7 +44,7 @@ void compare_nodes(const Trees& trees, const Node& wanted, const Node& present,
     }
   } else if (wanted.data->size() != present.data->size()) {
     lines.push_back(line(DifferenceKind::kSize, path));
-  } else if (*wanted.data != *present.data) {
+  } else if (!same(*wanted.data, *present.data)) {
     lines.push_back(line(DifferenceKind::kContents, path));
   }
 }

@@ -119,7 +119,7 @@ void Scenario::check_settled(const std::string& path) {
   Random random(world_.random().next());
   disk.crash(random);
   const Node* const left = disk.find_path(at);
-  if (left == nullptr || left->data == nullptr || *left->data != *live->data ||
+  if (left == nullptr || left->data == nullptr || !same(*left->data, *live->data) ||
       left->attributes.mtime != live->attributes.mtime) {
     world_.violate("settled, but not durable: " + path);
   }
