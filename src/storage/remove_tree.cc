@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "storage/directory_tree.h"
+#include "storage/each_name.h"
 
 namespace fgsync::storage {
 namespace {
 
-constexpr std::size_t kListedNames = 1024;
 constexpr std::size_t kOpenDirectoriesMax = 8;
 constexpr std::uint32_t kWritableMode = 0700;
 
@@ -50,22 +50,12 @@ class TreeRemoval {
   }
 
  private:
-  // Removes what is no directory. Removing names while they are listed is fine: readdir(3).
+  // Removes what is no directory.
   Status empty(std::uint64_t id) {
     auto directory = tree_.open(id);
     if (!directory.ok()) return directory.status();
-    auto reader = files_.list(**directory);
-    if (!reader.ok()) return reader.status();
-    std::vector<io::DirectoryEntry> entries;
-    for (;;) {
-      entries.clear();
-      auto more = (*reader)->next(kListedNames, entries);
-      if (!more.ok()) return more.status();
-      if (!*more) return Status();
-      for (const io::DirectoryEntry& entry : entries) {
-        FGSYNC_RETURN_IF_ERROR(remove(id, **directory, entry.name));
-      }
-    }
+    return for_each_name(files_, **directory,
+                         [&](const std::string& name) { return remove(id, **directory, name); });
   }
 
   Status remove(std::uint64_t id, const io::FileHandle& directory, const std::string& name) {

@@ -5,9 +5,9 @@
 #include <charconv>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include "base/mark.h"
+#include "storage/each_name.h"
 #include "storage/state_directory.h"
 
 namespace fgsync::storage {
@@ -16,7 +16,6 @@ namespace {
 constexpr std::string_view kStagingPrefix = "staging-";
 // Each lost race means that another run started or ended at that very moment.
 constexpr int kAttemptsMax = 100;
-constexpr std::size_t kListedNames = 1024;
 
 DirectoryReference share(io::FileHandle handle) {
   return std::make_shared<const io::FileHandle>(std::move(handle));
@@ -25,22 +24,6 @@ DirectoryReference share(io::FileHandle handle) {
 bool is_lost_race(const Status& status) {
   const int reason = status.system_errno();
   return reason == ENOENT || reason == EEXIST || reason == EWOULDBLOCK;
-}
-
-// Calls `visit(name)` for each name in the directory. Removing names meanwhile is fine: readdir(3)
-// leaves open only whether names added meanwhile appear.
-template <typename Visit>
-Status for_each_name(io::FileSystem& files, const io::FileHandle& directory, Visit visit) {
-  auto reader = files.list(directory);
-  if (!reader.ok()) return reader.status();
-  std::vector<io::DirectoryEntry> entries;
-  for (;;) {
-    entries.clear();
-    auto more = (*reader)->next(kListedNames, entries);
-    if (!more.ok()) return more.status();
-    if (!*more) return Status();
-    for (const io::DirectoryEntry& entry : entries) visit(entry.name);
-  }
 }
 
 // Removes the files in a staging directory; it holds nothing else, and what else is found there
@@ -53,6 +36,7 @@ Status remove_files(io::FileSystem& files, const io::FileHandle& staging) {
     if (removed.system_errno() == EISDIR) removed = files.remove_directory(staging, name);
     const bool failed = !removed.ok() && removed.system_errno() != ENOENT;
     if (failed && first.ok()) first = std::move(removed);
+    return Status();
   });
   return first.ok() ? listed : first;
 }
@@ -114,6 +98,7 @@ void StagingArea::look_for_leftovers(std::uint64_t mount, const DirectoryReferen
   bool any = false;
   (void)for_each_name(files_, *state, [&any](const std::string& name) {
     any = any || name.starts_with(kStagingPrefix);
+    return Status();
   });
   if (any) (void)on_mount(mount, directory);
 }
@@ -148,6 +133,7 @@ void StagingArea::settle_leftovers(Area& area) {
   bool taken_over = false;
   (void)for_each_name(files_, *area.state, [&](const std::string& name) {
     if (name.starts_with(kStagingPrefix) && name != own) settle_leftover(area, name, taken_over);
+    return Status();
   });
 }
 
@@ -184,6 +170,7 @@ void StagingArea::take_over(Area& area, DirectoryReference staging, const std::s
     const auto [end, error] = std::from_chars(staged.data(), staged.data() + staged.size(), number);
     const bool is_number = error == std::errc() && end == staged.data() + staged.size();
     if (is_number) next_number_ = std::max(next_number_, number + 1);
+    return Status();
   });
   (void)files_.remove_directory(*area.state, area.staging_name);
   area.staging = std::move(staging);

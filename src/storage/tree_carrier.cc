@@ -4,12 +4,12 @@
 #include <utility>
 
 #include "base/mark.h"
+#include "storage/each_name.h"
 #include "storage/tree_walker.h"
 
 namespace fgsync::storage {
 namespace {
 
-constexpr std::size_t kListedNames = 1024;
 constexpr std::size_t kOpenDirectoriesMax = 8;
 constexpr std::uint32_t kUnfinishedMode = 0700;
 
@@ -34,24 +34,15 @@ TreeCarrier::TreeCarrier(io::FileSystem& files, io::FileHandle old_root, io::Fil
       aside_(std::move(aside)),
       step_(std::move(step)) {}
 
-Status TreeCarrier::for_each_name(std::uint64_t directory, bool in_new, Visit visit) {
+Status TreeCarrier::visit_names(std::uint64_t directory, bool in_new, Visit visit) {
   auto handle = (in_new ? new_ : old_).open(directory);
   if (!handle.ok()) return handle.status();
-  auto reader = files_.list(**handle);
-  if (!reader.ok()) return reader.status();
-  std::vector<io::DirectoryEntry> entries;
-  for (;;) {
-    entries.clear();
-    auto more = (*reader)->next(kListedNames, entries);
-    if (!more.ok()) return more.status();
-    if (!*more) return Status();
-    for (const io::DirectoryEntry& entry : entries) {
-      if (directory == 0 && entry.name == kStateDirectoryName) continue;
-      FGSYNC_RETURN_IF_ERROR(step_());
-      Status visited = (this->*visit)(directory, entry.name);
-      if (!visited.ok()) return visited.with_context(old_.path_of(directory, entry.name));
-    }
-  }
+  return for_each_name(files_, **handle, [&](const std::string& name) {
+    if (directory == 0 && name == kStateDirectoryName) return Status();
+    FGSYNC_RETURN_IF_ERROR(step_());
+    Status visited = (this->*visit)(directory, name);
+    return visited.ok() ? visited : visited.with_context(old_.path_of(directory, name));
+  });
 }
 
 std::uint64_t TreeCarrier::enter(std::uint64_t parent, const std::string& name) {
@@ -77,8 +68,7 @@ Status TreeCarrier::carry() {
 // What is in the directories from that one on, and in those that are found meanwhile.
 Status TreeCarrier::carry_below(std::size_t first) {
   for (std::size_t i = first; i < carried_.size(); ++i) {
-    FGSYNC_RETURN_IF_ERROR(
-        for_each_name(carried_[i].id, /*in_new=*/false, &TreeCarrier::carry_name));
+    FGSYNC_RETURN_IF_ERROR(visit_names(carried_[i].id, /*in_new=*/false, &TreeCarrier::carry_name));
   }
   return Status();
 }
@@ -179,7 +169,7 @@ Status TreeCarrier::restore(const IsWanted& is_wanted) {
   while (!restorable_.empty()) {
     const std::uint64_t directory = restorable_.back();
     restorable_.pop_back();
-    FGSYNC_RETURN_IF_ERROR(for_each_name(directory, /*in_new=*/true, &TreeCarrier::restore_name));
+    FGSYNC_RETURN_IF_ERROR(visit_names(directory, /*in_new=*/true, &TreeCarrier::restore_name));
   }
   return finish_directories();
 }

@@ -39,7 +39,7 @@ class TreeCarrier {
     Metadata metadata;
   };
   using Visit = Status (TreeCarrier::*)(std::uint64_t directory, const std::string& name);
-  Status for_each_name(std::uint64_t directory, bool in_new, Visit visit);
+  Status visit_names(std::uint64_t directory, bool in_new, Visit visit);
   Status carry_below(std::size_t first);
   Status carry_name(std::uint64_t directory, const std::string& name);
   Status carry_directory(std::uint64_t parent, const std::string& name,

@@ -7,6 +7,7 @@
 #include "base/assert.h"
 #include "base/limits.h"
 #include "base/mark.h"
+#include "storage/each_name.h"
 #include "transfer/leftover_age.h"
 #include "wire/byte_writer.h"
 
@@ -40,21 +41,14 @@ std::uint64_t chunk_length(const journal::FileVersion& version, std::uint64_t ch
 // Removes what the journal does not speak of: small files that were staged and not published.
 void remove_unknown(io::FileSystem& files, const io::FileHandle& staging,
                     const journal::ResumeState& state) {
-  auto reader = files.list(staging);
-  if (!reader.ok()) return;
-  std::vector<io::DirectoryEntry> entries;
-  for (bool more = true; more;) {
-    entries.clear();
-    auto read = (*reader)->next(1024, entries);
-    more = read.ok() && *read;
-    for (const io::DirectoryEntry& entry : entries) {
-      std::uint64_t number = 0;
-      const char* const end = entry.name.data() + entry.name.size();
-      const auto parsed = std::from_chars(entry.name.data(), end, number);
-      const bool is_number = parsed.ec == std::errc() && parsed.ptr == end;
-      if (is_number && !state.contains(number)) (void)files.unlink(staging, entry.name);
-    }
-  }
+  (void)storage::for_each_name(files, staging, [&](const std::string& name) {
+    std::uint64_t number = 0;
+    const char* const end = name.data() + name.size();
+    const auto parsed = std::from_chars(name.data(), end, number);
+    const bool is_number = parsed.ec == std::errc() && parsed.ptr == end;
+    if (is_number && !state.contains(number)) (void)files.unlink(staging, name);
+    return Status();
+  });
 }
 
 }  // namespace

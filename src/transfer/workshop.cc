@@ -2,18 +2,17 @@
 
 #include <cerrno>
 #include <utility>
-#include <vector>
 
 #include "base/mark.h"
 #include "receipt/receipt_reader.h"
 #include "storage/copy_file.h"
+#include "storage/each_name.h"
 #include "storage/state_directory.h"
 
 namespace fgsync::transfer {
 namespace {
 
 constexpr std::uint32_t kWorkshopMode = 0700;
-constexpr std::size_t kListedNames = 1024;
 
 bool is_missing(const Status& status) { return status.code() == ErrorCode::kNotFound; }
 
@@ -124,20 +123,12 @@ Status Workshop::try_exchange() {
 }
 
 Result<bool> Workshop::clear() {
-  auto reader = files_.list(directory_);
-  if (!reader.ok()) return reader.status();
-  std::vector<io::DirectoryEntry> entries;
   bool anything = false;
-  for (;;) {
-    entries.clear();
-    auto more = (*reader)->next(kListedNames, entries);
-    if (!more.ok()) return more.status();
-    if (!*more) return anything;
-    for (const io::DirectoryEntry& entry : entries) {
-      anything = true;
-      FGSYNC_RETURN_IF_ERROR(storage::remove_tree(files_, directory_, entry.name, step_));
-    }
-  }
+  FGSYNC_RETURN_IF_ERROR(storage::for_each_name(files_, directory_, [&](const std::string& name) {
+    anything = true;
+    return storage::remove_tree(files_, directory_, name, step_);
+  }));
+  return anything;
 }
 
 Status Workshop::begin(WorkshopRecord base, std::uint32_t mode, const io::FileHandle& old_root) {
