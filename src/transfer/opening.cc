@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/mark.h"
+#include "transfer/tree_target.h"
 #include "transport/session_secret.h"
 
 namespace fgsync::transfer {
@@ -129,6 +130,11 @@ io::Task<Result<AcceptedTarget>> accept_sources(Session& session, std::string ta
                               session.parameters.dry_run ? RootMaking::kNone
                               : at_once                  ? RootMaking::kAboveRoot
                                                          : RootMaking::kAll);
+    if (at_once && session.parameters.dry_run && resolved.ok() && resolved->exists) {
+      // The real run finds out for itself, and would refuse.
+      auto switched = find_tree_target(session.files(), resolved->typed_root);
+      if (!switched.ok()) resolved = switched.status();
+    }
   });
   if (!resolved.ok()) co_return resolved.status();
   Status told = co_await tell(session, resolved->accept);

@@ -135,9 +135,10 @@ class PublishTree(Case):
     @needs_root
     def test_a_mount_point_is_refused_and_what_is_possible_is_said(self):
         mount = mount_tmpfs(self, "mount", "size=64m")
-        said = self.replicate(mount, code=4).text()
-        self.assertIn("mount point", said)
-        self.assertIn("a directory below it", said)
+        for options in ((), ("-n",)):
+            said = self.replicate(mount, *options, code=4).text()
+            self.assertIn("mount point", said)
+            self.assertIn("a directory below it", said)
         self.assertEqual([], os.listdir(mount))
         self.assert_alone("mount")
         self.replicate(f"{mount}/target")
