@@ -1,18 +1,19 @@
 """What scripts/bench compares: each competitor's command, its daemon, and why it may be missing."""
-import errno
 import json
 import os
-import pwd
-import secrets
 import shutil
-import socket
 from dataclasses import dataclass
-from subprocess import run
 
-from bench_run import Command, RunFailed, measure
+from bench_daemons import Daemons, unused_port
+from bench_ends import Command, RunFailed
+from bench_run import Transfer, measure
+from bench_sets import Start
 
-CIPHER = "aes128-gcm@openssh.com"  # the fastest that OpenSSH offers, and the one that fgsync's default compares to
 LOGIN_SECONDS = 30  # on a busy machine
+ANY = tuple(Start)
+FRESH = (Start.EMPTY,)
+# Tools that read and write a pipe get far with pieces of this size: socat's own 8 KiB cost it a third of its speed.
+SOCAT_BYTES = 256 << 10
 
 
 @dataclass
@@ -20,61 +21,46 @@ class Competitor:
     name: str
     near: list
     far: list = None
+    starts: tuple = FRESH   # what it can begin with
     over_ssh: bool = False
-    cipher: str = None   # of fgsync alone: `none`, or `sealed` for whatever it chooses by itself
-    missing: str = None  # why it cannot run here
+    cipher: str = None      # of fgsync alone: `none`, or `sealed` for whatever it chooses by itself
+    far_ends: bool = False  # as in Transfer
+    missing: str = None     # why it cannot run here
 
-
-def unused_port():
-    """Below the range from which the kernel takes ports by itself, so that it is still unused a moment later."""
-    while True:
-        port = 20000 + secrets.randbelow(12000)
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(("127.0.0.1", port))
-                return port
-            except OSError as error:
-                if error.errno != errno.EADDRINUSE:
-                    raise
+    def is_fgsync(self):
+        return self.name.startswith("fgsync")
 
 
 class Competitors:
-    """All competitors, sharing one private folder for keys and configurations. Ssh and rsync daemons are started for
-    each run, on a free port of 127.0.0.1, so that a run's far end is that daemon and what it has started."""
+    """All of them, sharing one private folder."""
 
     def __init__(self, folder, fgsync, source, target):
-        self._folder = folder
-        self._home = os.path.join(folder, "home")  # empty: login shells run no start-up files of the user's
-        os.makedirs(self._home)
-        self._password = secrets.token_hex(16)  # other users of the machine may reach the loopback as well
-        self._sshd = shutil.which("sshd", path=os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin")
-        self._words = {"fgsync": fgsync, "floor": os.path.join(os.path.dirname(fgsync), "floor"), "source": source,
-                       "target": target, "folder": folder, "home": self._home,
-                       "rsync": shutil.which("rsync"), "sshd": self._sshd, "cipher": CIPHER}
-        no_rsync = None if self._words["rsync"] else "rsync is not installed"
-        if not no_rsync:
-            self._prepare_rsync_daemon(target)
-
-        ssh = "ssh -F {folder}/ssh_config -p {port}"
-        sshd = ["{sshd}", "-D", "-e", "-f", "{folder}/sshd_config", "-p", "{port}"]
+        self._daemons = daemons = Daemons(folder, target)
+        self._words = {**daemons.words, "fgsync": fgsync, "floor": os.path.join(os.path.dirname(fgsync), "floor"),
+                       "source": source, "target": target}
         # A login that does nothing, to know what the start alone takes.
-        self.login = Competitor("login", [*ssh.split(), "bench", "true"], sshd, over_ssh=True)
-        no_ssh = self.login.missing = self._prepare_ssh()
-        over_ssh = ["{fgsync}", "--json", "-e", ssh, "--remote-fgsync={fgsync}"]
+        self.login = Competitor("login", [*daemons.ssh.split(), "bench", "true"], daemons.sshd, over_ssh=True)
+        no_rsync = daemons.no_rsync
+        self.first_login_seconds = 0.0
+        no_ssh = self.login.missing = daemons.no_ssh or self._why_no_login(folder)
+        over_ssh = ["{fgsync}", "--json", "-e", daemons.ssh, "--remote-fgsync={fgsync}"]
         ends = ["{source}", "bench:{target}"]
         self.all = [
-            Competitor("fgsync plain", [*over_ssh, "--cipher=none", *ends], sshd, True, "none", no_ssh),
-            Competitor("rsync daemon", ["{rsync}", "-aW", "{source}/", "rsync://bench@127.0.0.1:{port}/target/"],
-                       ["{rsync}", "--daemon", "--no-detach", "--config={folder}/rsyncd.conf", "--address=127.0.0.1",
-                        "--port={port}"], missing=no_rsync),
-            Competitor("fgsync sealed", [*over_ssh, *ends], sshd, True, "sealed", no_ssh),
-            Competitor("rsync over ssh", ["{rsync}", "-aW", "-e", ssh + " -c {cipher}", "--rsync-path={rsync}",
-                                          "{source}/", "bench:{target}/"], sshd, True, missing=no_rsync or no_ssh),
+            Competitor("fgsync plain", [*over_ssh, "--cipher=none", *ends], daemons.sshd, ANY, True, "none",
+                       missing=no_ssh),
+            Competitor("rsync daemon", ["{rsync}", "-a", "{whole}", "{source}/",
+                                        "rsync://bench@127.0.0.1:{port}/target/"], daemons.rsyncd, ANY,
+                       missing=no_rsync),
+            Competitor("fgsync sealed", [*over_ssh, *ends], daemons.sshd, ANY, True, "sealed", missing=no_ssh),
+            Competitor("rsync over ssh", ["{rsync}", "-a", "{whole}", "-e", daemons.ssh + " -c {cipher}",
+                                          "--rsync-path={rsync}", "{source}/", "bench:{target}/"],
+                       daemons.sshd, ANY, True, missing=no_rsync or no_ssh),
             self._floor("floor plain"),
             self._floor("floor sealed", "sealed"),
-            Competitor("fgsync local", ["{fgsync}", "--json", "{source}", "{target}"]),
-            Competitor("cp -a", ["cp", "-a", "{source}/.", "{target}/"]),
+            self._tar_socat(),
+            Competitor("fgsync local", ["{fgsync}", "--json", "{source}", "{target}"], starts=ANY),
+            # -u changes nothing in an empty target, and leaves what is there in one that has all.
+            Competitor("cp -au", ["cp", "-au", "{source}/.", "{target}/"], starts=(Start.EMPTY, Start.EQUAL)),
         ]
 
     def _floor(self, name, *more):
@@ -84,52 +70,37 @@ class Competitors:
         return Competitor(name, ["{floor}", "send", *words, "{source}", *more],
                           ["{floor}", "receive", *words, "{target}", *more], missing=missing)
 
-    def commands(self, competitor, port):
-        """The near end's command and the far end's, or None."""
-        def filled(words):
-            return Command([word.format(port=port, **self._words) for word in words], self._environment())
-        return filled(competitor.near), filled(competitor.far) if competitor.far else None
+    @staticmethod
+    def _tar_socat():
+        socat = f"socat -u -b {SOCAT_BYTES}"
+        near = f'tar -cf - -C "$1" . | {socat} STDIN TCP4:127.0.0.1:$2'
+        far = f'{socat} TCP4-LISTEN:$2,bind=127.0.0.1 STDOUT | tar -xpf - -C "$1"'
+        return Competitor("tar | socat", ["sh", "-c", near, "sh", "{source}", "{port}"],
+                          ["sh", "-c", far, "sh", "{target}", "{port}"], far_ends=True,
+                          missing=None if shutil.which("socat") else "socat is not installed")
 
-    def _environment(self):
-        """The user's, without what would change fgsync's options or lead to his own files."""
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("FGSYNC_", "RSYNC_"))}
-        return {**kept, "HOME": self._home, "LC_ALL": "C", "RSYNC_PASSWORD": self._password}
-
-    def _write(self, name, text):
-        path = os.path.join(self._folder, name)
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-            file.write(text)
-
-    def _prepare_rsync_daemon(self, target):
-        self._write("rsyncd.secrets", f"bench:{self._password}\n")
-        identity = "uid = 0\ngid = 0\n" if os.geteuid() == 0 else ""
-        self._write("rsyncd.conf", f"use chroot = no\n{identity}reverse lookup = no\n"
-                                   f"[target]\npath = {target}\nread only = no\n"
-                                   f"auth users = bench\nsecrets file = {self._folder}/rsyncd.secrets\n")
-
-    def _prepare_ssh(self):
-        """Makes keys and configurations of our own and logs in once. Returns why ssh cannot be used here, or None."""
-        if not self._sshd or not shutil.which("ssh") or not shutil.which("ssh-keygen"):
-            return "ssh or its daemon is not installed"
-        if os.geteuid() == 0:
-            os.makedirs("/run/sshd", exist_ok=True)  # where it drops its privileges to
-        for key in ("host_key", "user_key"):
-            run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", os.path.join(self._folder, key)], check=True)
-        self._write("sshd_config", f"ListenAddress 127.0.0.1\nHostKey {self._folder}/host_key\n"
-                                   f"AuthorizedKeysFile {self._folder}/user_key.pub\nStrictModes no\nUsePAM no\n"
-                                   "PasswordAuthentication no\nKbdInteractiveAuthentication no\n"
-                                   "PermitRootLogin prohibit-password\nPidFile none\nPrintMotd no\n"
-                                   f"Ciphers {CIPHER}\nSetEnv HOME={self._home}\n")
-        self._write("ssh_config", f"Host bench\nHostName 127.0.0.1\nUser {pwd.getpwuid(os.geteuid()).pw_name}\n"
-                                  f"IdentityFile {self._folder}/user_key\nIdentitiesOnly yes\nIdentityAgent none\n"
-                                  "BatchMode yes\nStrictHostKeyChecking no\nUserKnownHostsFile /dev/null\n"
-                                  "LogLevel ERROR\nConnectTimeout 10\n")
-        port = unused_port()
+    def _why_no_login(self, folder):
         try:
-            measure(*self.commands(self.login, port), port, os.path.join(self._folder, "login"), LOGIN_SECONDS)
+            log = os.path.join(folder, "login")
+            self.first_login_seconds = measure(self.transfer(self.login, Start.EMPTY, log, LOGIN_SECONDS)).seconds
         except RunFailed as failure:
             return str(failure)
         return None
+
+    def transfer(self, competitor, start, log, seconds_max, bytes_per_second=0):
+        """What this competitor is to do, and how fast at most (0: no limit)."""
+        port = unused_port()
+        # An interrupted rsync goes on where it was only so; with what it has it makes sure by a checksum.
+        whole = "--append-verify" if start is Start.INTERRUPTED else "-W"
+
+        def command(words):
+            filled = [word.format(port=port, whole=whole, **self._words) for word in words]
+            return Command(filled, self._daemons.environment())
+        near = list(competitor.near)
+        if bytes_per_second:
+            near.insert(1, f"--bwlimit={bytes_per_second >> 10}K")
+        return Transfer(command(near), command(competitor.far) if competitor.far else None, port, log, seconds_max,
+                        competitor.far_ends)
 
 
 def fgsync_report(competitor, measurement):
@@ -141,4 +112,4 @@ def fgsync_report(competitor, measurement):
     if competitor.cipher and (report["cipher"] == "none") != (competitor.cipher == "none"):
         raise RunFailed(f"wanted the cipher {competitor.cipher}, it used {report['cipher']}")
     kept = ("seconds", "transport", "streams", "cipher", "io_engine", "limited_by")
-    return {key: report[key] for key in kept}
+    return {**{key: report[key] for key in kept}, "resumed_bytes": report["bytes"]["resumed"]}
