@@ -194,7 +194,8 @@ void Scenario::one_run(bool last) {
   }
   plan_.publish_tree = chooses_at_once();
   plan_.dry_run = !last && world_.random().percent(5);
-  plan_.compare = plan_.dry_run && runs_ % 2 == 1;
+  plan_.compare = plan_.dry_run && world_.random().percent(60);
+  if (plan_.compare && is_about(kDisk)) plan_read_error();
   world_.trace("run", std::uint64_t(runs_), plan_.push);
   Ends& ends = start(plan_);
   under_way_ = &ends;

@@ -75,12 +75,14 @@ class Scenario {
   void plan_last();
   bool is_about(std::uint64_t kind) const;
   void plan_disk_fault(Host& host);
+  void plan_read_error();
   void plan_network_fault();
   void plan_loss();
   void plan_death();
   void plan_source_change();
   void plan_company();
   void change_source(bool at_rest = false);
+  Node* missing_at_target(Node* otherwise);
   void let_rot(Host& host);
   void interrupt_after(io::Duration time);
   void plan_damage();
