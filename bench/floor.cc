@@ -10,10 +10,12 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -76,7 +78,9 @@ class Stream {
   void send_file(const fs::path& path, const std::string& name) {
     const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (file < 0) die(path.c_str());
-    const FileHead head{std::uint32_t(name.size()), 0, fs::file_size(path)};
+    struct stat status {};
+    if (::fstat(file, &status) != 0) die(path.c_str());
+    const FileHead head{std::uint32_t(name.size()), 0, std::uint64_t(status.st_size)};
     send({reinterpret_cast<const std::byte*>(&head), sizeof head});
     send({reinterpret_cast<const std::byte*>(name.data()), name.size()});
     for (std::uint64_t left = head.size; left > 0;) left -= send_chunk(file, left);
@@ -90,8 +94,11 @@ class Stream {
     std::string name(std::min<std::size_t>(head.name_bytes, kNameBytesMax), '\0');
     if (!receive({reinterpret_cast<std::byte*>(name.data()), name.size()})) die("receiving");
     const fs::path path = tree / name;
-    fs::create_directories(path.parent_path());
-    const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    int file = create(path);
+    if (file < 0 && errno == ENOENT) {
+      fs::create_directories(path.parent_path());
+      file = create(path);
+    }
     if (file < 0) die(path.c_str());
     for (std::uint64_t left = head.size; left > 0;) left -= receive_chunk(file, left);
     ::close(file);
@@ -135,6 +142,10 @@ class Stream {
     if (cipher_) check(cipher_->finish_open(end.tag));
     if (end.checksum != checksum.finish()) die("verifying");
     return size;
+  }
+
+  static int create(const fs::path& path) {
+    return ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   }
 
   static void check(const Status& status) {
@@ -181,7 +192,7 @@ void send_tree(const Arguments& arguments) {
       if (::send(socket, &said, 1, MSG_NOSIGNAL) != 1) die("sending");
       Stream stream(socket, arguments, number);
       for (std::size_t i = number; i < files.size(); i += arguments.streams) {
-        stream.send_file(files[i], fs::relative(files[i], arguments.tree).string());
+        stream.send_file(files[i], files[i].lexically_relative(arguments.tree).string());
       }
       // Everything is written when the other end closes as well.
       ::shutdown(socket, SHUT_WR);
