@@ -42,6 +42,21 @@ struct PortRange {
   std::uint16_t high = 0;
 };
 
+// One of rsync's rules about names: what matches its pattern is left out, or taken all the same.
+struct FilterRule {
+  bool include = false;
+  std::string pattern;
+  bool operator==(const FilterRule&) const = default;
+};
+
+// Which entries of the source belong to what is replicated.
+struct Selection {
+  std::vector<FilterRule> rules;  // the first that matches decides
+  // The paths that they see begin with the source's own name, also where its contents are the
+  // target's: TARGET was typed with a slash, as for rsync. replicate() sets it.
+  bool rules_see_source_name = false;
+};
+
 struct TransferOptions {
   std::vector<Location> sources;  // all on one host
   Location target;
@@ -50,6 +65,7 @@ struct TransferOptions {
   // Nothing is replicated: contents are compared, and Observer::on_difference told.
   bool compare = false;
   bool report_entries = false;  // Observer::on_entry is wanted
+  Selection selection;
 
   // Landing.
   bool publish_tree = false;  // --publish=tree: the whole target switches at once

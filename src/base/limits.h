@@ -72,6 +72,10 @@ inline constexpr std::size_t kHeldChunksMax = 32 * 1024;
 // Patterns given with --last.
 inline constexpr std::size_t kPatternsMax = 256;
 inline constexpr std::size_t kPatternBytesMax = 4 * kKiB;
+// Rules about names, and the bytes of all their patterns: they go over in one message with other
+// things, and what they are read into takes 40 bytes for each of theirs.
+inline constexpr std::size_t kFilterRulesMax = 16 * 1024;
+inline constexpr std::size_t kFilterBytesMax = 512 * kKiB;
 
 // What counts as progress for --timeout: so many bytes of contents read, sent, received, verified
 // or written. An entry that is listed, planned or settled stands for a page. Anything less is what
@@ -102,6 +106,7 @@ static_assert(kErrorBatchEntries * (2 * kErrorTextBytesMax + 64) < kControlMessa
 static_assert(kNoteBatchEntries * (kErrorTextBytesMax + 64) < kControlMessageBytesMax);
 static_assert(kEntriesOutstandingMax * 16 < kControlMessageBytesMax);
 static_assert(kHeldChunksMax * 16 + 64 < kControlMessageBytesMax);
+static_assert(kFilterBytesMax + kFilterRulesMax * 8 < kControlMessageBytesMax);
 static_assert(3 * kErrorTextBytesMax + 1024 < kStartAnswerBytesMax);
 static_assert(kChunkBytesMax % kSlotAlignment == 0 && kChunkBytesMin % kSlotAlignment == 0);
 

@@ -24,7 +24,7 @@ bool is_index(const wire::ManifestEntry& entry) {
 
 Markers::Markers(const std::vector<std::string>& patterns) {
   for (const std::string& pattern : patterns) {
-    PathPattern read(pattern);
+    selection::PathPattern read(pattern);
     (read.is_about_name() ? names_ : paths_).push_back(std::move(read));
   }
 }
@@ -35,13 +35,13 @@ bool Markers::is_known(const wire::ManifestEntry& entry) {
 }
 
 bool Markers::is_named(const std::string& name) const {
-  return std::any_of(names_.begin(), names_.end(), [&](const PathPattern& pattern) {
+  return std::any_of(names_.begin(), names_.end(), [&](const selection::PathPattern& pattern) {
     return pattern.matches(name, /*is_directory=*/false);
   });
 }
 
 bool Markers::is_at(const std::string& path) const {
-  return std::any_of(paths_.begin(), paths_.end(), [&](const PathPattern& pattern) {
+  return std::any_of(paths_.begin(), paths_.end(), [&](const selection::PathPattern& pattern) {
     return pattern.matches(path, /*is_directory=*/false);
   });
 }

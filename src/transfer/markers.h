@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "transfer/path_pattern.h"
+#include "selection/path_pattern.h"
 #include "wire/message.h"
 
 namespace fgsync::transfer {
@@ -30,8 +30,8 @@ class Markers {
   bool is_named(const std::string& name) const;
   bool is_at(const std::string& path) const;
 
-  std::vector<PathPattern> names_;
-  std::vector<PathPattern> paths_;
+  std::vector<selection::PathPattern> names_;
+  std::vector<selection::PathPattern> paths_;
 };
 
 // Markers are published in the order of this: what stands deeper first, of one depth an index

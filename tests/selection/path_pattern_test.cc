@@ -1,9 +1,9 @@
 // Patterns against what rsync says of them.
-#include "transfer/path_pattern.h"
+#include "selection/path_pattern.h"
 
 #include <gtest/gtest.h>
 
-namespace fgsync::transfer {
+namespace fgsync::selection {
 namespace {
 
 constexpr const char* kPaths[] = {"latest",
@@ -162,4 +162,4 @@ TEST(PathPattern, KnowsWhetherTheNameDecides) {
 }
 
 }  // namespace
-}  // namespace fgsync::transfer
+}  // namespace fgsync::selection

@@ -1,10 +1,15 @@
-#include "transfer/path_pattern.h"
+#include "selection/path_pattern.h"
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cctype>
+#include <cstdint>
 
-namespace fgsync::transfer {
+#include "base/assert.h"
+#include "base/limits.h"
+
+namespace fgsync::selection {
 namespace {
 
 struct NamedClass {
@@ -62,6 +67,7 @@ std::size_t begin_of_last(std::string_view path, std::size_t count) {
 }  // namespace
 
 PathPattern::PathPattern(std::string_view text) {
+  FGSYNC_ASSERT(text.size() <= limits::kPatternBytesMax);
   anchored_ = text.starts_with('/');
   if (anchored_) text.remove_prefix(1);
   directories_only_ = text.ends_with('/');
@@ -69,11 +75,12 @@ PathPattern::PathPattern(std::string_view text) {
   slashes_ = std::size_t(std::count(text.begin(), text.end(), '/'));
   has_double_star_ = text.find("**") != std::string_view::npos;
   begins_with_double_star_ = text.starts_with("**");
-  takes_all_below_ = text.ends_with("/***");
-  if (text.find_first_of("*?[") != std::string_view::npos) {
+  takes_all_below_ = text.ends_with("***");
+  has_wildcards_ = text.find_first_of("*?[") != std::string_view::npos;
+  if (has_wildcards_) {
     read_wildcards(text);
   } else {
-    for (const char c : text) tokens_.push_back({Token::Kind::kCharacter, only(c)});
+    literal_ = text;
   }
 }
 
@@ -134,54 +141,88 @@ void PathPattern::read_set(std::string_view text, std::size_t& at) {
   tokens_.push_back({Token::Kind::kSet, characters});
 }
 
+// The tokens that may come next, of all ways to match what has been taken so far. No two stars
+// stand beside each other, so that one step behind a star is enough.
+class PathPattern::Matching {
+ public:
+  explicit Matching(const std::vector<Token>& tokens)
+      : tokens_(tokens), words_(tokens.size() / kWordBits + 1) {
+    std::fill_n(sets_[0].begin(), words_, 0);
+    add(sets_[0], 0);
+  }
+
+  void take(std::string_view text) {
+    for (const char c : text) take(c);
+  }
+  void take(char c) {
+    const Set& now = sets_[current_];
+    Set& next = sets_[1 - current_];
+    std::fill_n(next.begin(), words_, 0);
+    for (std::size_t word = 0; word < words_; ++word) {
+      for (std::uint64_t left = now[word]; left != 0; left &= left - 1) {
+        const std::size_t i = word * kWordBits + std::size_t(std::countr_zero(left));
+        if (i == tokens_.size()) continue;
+        if (!tokens_[i].is_star()) {
+          if (tokens_[i].takes(c)) add(next, i + 1);
+        } else if (c != '/' || tokens_[i].kind == Token::Kind::kDoubleStar) {
+          add(next, i);
+        }
+      }
+    }
+    current_ = 1 - current_;
+  }
+  bool is_complete() const {
+    const std::size_t end = tokens_.size();
+    return (sets_[current_][end / kWordBits] >> (end % kWordBits) & 1) != 0;
+  }
+
+ private:
+  static constexpr std::size_t kWordBits = 64;
+  // Only the first words_ are used, and set to anything.
+  using Set = std::array<std::uint64_t, limits::kPatternBytesMax / kWordBits + 1>;
+  void add(Set& set, std::size_t i) const {
+    set[i / kWordBits] |= std::uint64_t{1} << (i % kWordBits);
+    if (i < tokens_.size() && tokens_[i].is_star()) {
+      set[(i + 1) / kWordBits] |= std::uint64_t{1} << ((i + 1) % kWordBits);
+    }
+  }
+
+  const std::vector<Token>& tokens_;
+  const std::size_t words_;
+  std::array<Set, 2> sets_;
+  std::size_t current_ = 0;
+};
+
 bool PathPattern::matches(std::string_view path, bool is_directory) const {
   if (directories_only_ && !is_directory) return false;
-  if (is_about_name()) return matches_whole(path.substr(begin_of_last(path, 1)));
-  std::string text(path);
-  if (is_directory && takes_all_below_) text += '/';
-  if (anchored_) return matches_whole(text);
+  if (is_about_name()) return matches_whole("", path.substr(begin_of_last(path, 1)), "");
+  const std::string_view end = is_directory && takes_all_below_ ? "/" : "";
+  if (anchored_) return matches_whole("", path, end);
   if (!has_double_star_) {
-    const std::size_t begin = begin_of_last(text, slashes_ + 1);
-    return begin != std::string::npos && matches_whole(std::string_view(text).substr(begin));
+    const std::size_t begin = begin_of_last(path, slashes_ + 1);
+    return begin != std::string::npos && matches_whole("", path.substr(begin), end);
   }
   // "**/x" stands for x at the top as well.
-  if (begins_with_double_star_) return matches_whole("/" + text);
+  if (begins_with_double_star_) return matches_whole("/", path, end);
   // Behind every slash.
   for (std::size_t at = 0; at != std::string::npos;) {
-    if (matches_whole(std::string_view(text).substr(at))) return true;
-    at = text.find('/', at);
+    if (matches_whole("", path.substr(at), end)) return true;
+    at = path.find('/', at);
     if (at != std::string::npos) ++at;
   }
   return false;
 }
 
-// All ways at once: which tokens may come next.
-bool PathPattern::matches_whole(std::string_view text) const {
-  std::vector<bool> next(tokens_.size() + 1);
-  next[0] = true;
-  const auto is_star = [this](std::size_t i) {
-    return tokens_[i].kind == Token::Kind::kStar || tokens_[i].kind == Token::Kind::kDoubleStar;
-  };
-  const auto pass_stars = [&] {
-    for (std::size_t i = 0; i < tokens_.size(); ++i) {
-      if (next[i] && is_star(i)) next[i + 1] = true;
-    }
-  };
-  pass_stars();
-  for (const char c : text) {
-    std::vector<bool> reached(tokens_.size() + 1);
-    for (std::size_t i = 0; i < tokens_.size(); ++i) {
-      if (!next[i]) continue;
-      if (is_star(i)) {
-        if (c != '/' || tokens_[i].kind == Token::Kind::kDoubleStar) reached[i] = true;
-      } else if (tokens_[i].takes(c)) {
-        reached[i + 1] = true;
-      }
-    }
-    next = std::move(reached);
-    pass_stars();
-  }
-  return next.back();
+bool PathPattern::matches_whole(std::string_view before, std::string_view path,
+                                std::string_view after) const {
+  if (!has_wildcards_) return path == literal_;
+  // Most patterns end in something that most names don't.
+  if (after.empty() && !path.empty() && !tokens_.back().may_end_with(path.back())) return false;
+  Matching matching(tokens_);
+  matching.take(before);
+  matching.take(path);
+  matching.take(after);
+  return matching.is_complete();
 }
 
-}  // namespace fgsync::transfer
+}  // namespace fgsync::selection
