@@ -7,8 +7,9 @@
 
 namespace fgsync::storage {
 
-TreeWalker::TreeWalker(io::FileSystem& files, DirectoryTree& tree, std::uint64_t first_id)
-    : files_(files), tree_(tree), next_id_(first_id) {}
+TreeWalker::TreeWalker(io::FileSystem& files, DirectoryTree& tree, std::uint64_t first_id,
+                       WalkScope scope)
+    : files_(files), tree_(tree), next_id_(first_id), scope_(std::move(scope)) {}
 
 void TreeWalker::add_directory(std::uint64_t id) { pending_.push_back(id); }
 
@@ -20,6 +21,7 @@ bool TreeWalker::start_directory(std::uint64_t id, std::vector<WalkError>& error
     auto reader = files_.list(**handle);
     if (reader.ok()) {
       current_ = id;
+      current_path_ = scope_.rules != nullptr ? path_below_root(id) : "";
       current_handle_ = std::move(*handle);
       reader_ = std::move(*reader);
       return true;
@@ -61,16 +63,32 @@ bool TreeWalker::next(std::size_t count, std::vector<WalkedEntry>& entries,
   return true;
 }
 
+std::string TreeWalker::path_below_root(std::uint64_t id) const {
+  std::string path = scope_.prefix;
+  const std::string below = tree_.path_of(id);
+  if (!path.empty() && !below.empty()) path += '/';
+  path += below;
+  if (!path.empty()) path += '/';
+  return path;
+}
+
+bool TreeWalker::is_left_out(const std::string& name, io::FileType type) const {
+  return scope_.rules != nullptr &&
+         scope_.rules->leave_out(current_path_ + name, type == io::FileType::kDirectory);
+}
+
 void TreeWalker::visit(const io::DirectoryEntry& listed, std::vector<WalkedEntry>& entries,
                        std::vector<WalkError>& errors) {
   const bool state_name = listed.name == kStateDirectoryName;
   if (state_name && listed.type == io::FileType::kDirectory) return;
+  if (listed.type != io::FileType::kUnknown && is_left_out(listed.name, listed.type)) return;
   auto status = files_.stat_at(*current_handle_, listed.name);
   if (!status.ok()) {
     mark("walk_entry_failed");
     errors.push_back({tree_.path_of(current_, listed.name), status.status()});
     return;
   }
+  if (listed.type != status->type && is_left_out(listed.name, status->type)) return;
   const bool directory = status->type == io::FileType::kDirectory;
   if (state_name) {
     if (directory) return;

@@ -2,7 +2,8 @@
 // that sending starts while the walk goes on. Depth first with an explicit stack: neither depth nor
 // breadth costs more than a number per pending directory, and a directory of any size streams
 // through unsorted. The state directory
-// (".fgsync") is never part of a tree, at any depth.
+// (".fgsync") is never part of a tree, at any depth. What the rules leave out is not looked at, a
+// directory not entered.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,7 @@
 
 #include "fgsync/status.h"
 #include "io/file_system.h"
+#include "selection/filter_rules.h"
 #include "storage/directory_tree.h"
 
 namespace fgsync::storage {
@@ -33,11 +35,20 @@ struct WalkError {
   bool directory = false;  // its contents are missing from the walk: the walk is incomplete
 };
 
+// What of a tree is walked.
+struct WalkScope {
+  // Where the walk's root stands below the root of the transfer, for the rules.
+  std::string prefix;
+  // Outlives the walker; nullptr: nothing is left out.
+  const selection::FilterRules* rules = nullptr;
+};
+
 // Not thread-safe; next() blocks (call it inside a blocking job). Directories are entered into
 // `tree`, which must outlive the walker.
 class TreeWalker {
  public:
-  TreeWalker(io::FileSystem& files, DirectoryTree& tree, std::uint64_t first_id);
+  TreeWalker(io::FileSystem& files, DirectoryTree& tree, std::uint64_t first_id,
+             WalkScope scope = {});
 
   // Walks what is below a directory of the tree that is already known (the root, or an entry added
   // by hand).
@@ -53,14 +64,18 @@ class TreeWalker {
 
  private:
   bool start_directory(std::uint64_t id, std::vector<WalkError>& errors);
+  std::string path_below_root(std::uint64_t id) const;
+  bool is_left_out(const std::string& name, io::FileType type) const;
   void visit(const io::DirectoryEntry& listed, std::vector<WalkedEntry>& entries,
              std::vector<WalkError>& errors);
 
   io::FileSystem& files_;
   DirectoryTree& tree_;
   std::uint64_t next_id_;
+  const WalkScope scope_;
   std::vector<std::uint64_t> pending_;  // directories still to be listed
   std::uint64_t current_ = 0;           // the directory being listed
+  std::string current_path_;            // with a slash at the end, if there are rules
   DirectoryReference current_handle_;
   std::unique_ptr<io::DirectoryReader> reader_;
   std::vector<io::DirectoryEntry> listed_;  // one batch of the reader; kept for its memory

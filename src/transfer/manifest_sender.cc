@@ -65,13 +65,24 @@ bool fits_the_manifest(const storage::WalkedEntry& found) {
 io::Task<void> ManifestSender::run(const std::vector<ResolvedSource>& sources,
                                    const wire::TargetAccept& accept) {
   for (std::size_t i = 0; i < sources.size() && !session_.failed(); ++i) {
+    const wire::SourceDescription& description = sources[i].description;
+    const std::string name = name_for_rules(description, accept.replica_of_contents);
+    if (!name.empty() && rules_.leave_out(name, description.is_directory)) continue;
     SourceTree* const tree = place_source(sources[i], accept.names[i], accept.replica_of_contents);
     if (tree == nullptr) continue;
     announce_source(sources[i], *tree, accept.names[i], accept.replica_of_contents);
-    if (sources[i].description.is_directory) co_await walk(tree);
+    if (description.is_directory) co_await walk(tree, name);
   }
   send_batch();
   session_.push(wire::ManifestEnd{.entries = entries_, .incomplete = incomplete_});
+}
+
+// Under which the paths of a source begin; empty where its contents do without.
+std::string ManifestSender::name_for_rules(const wire::SourceDescription& source,
+                                           bool as_root) const {
+  const bool contents_alone =
+      source.contents_only || !session_.parameters.selection.rules_see_source_name;
+  return as_root && contents_alone ? "" : source.base_name;
 }
 
 // The tree that a source belongs to: a directory's own; files of one directory share its.
@@ -113,9 +124,11 @@ void ManifestSender::announce_source(const ResolvedSource& source, SourceTree& t
                     .file = nullptr});
 }
 
-io::Task<void> ManifestSender::walk(SourceTree* tree) {
+io::Task<void> ManifestSender::walk(SourceTree* tree, std::string rules_prefix) {
   io::Io& io = session_.control_io();
-  storage::TreeWalker walker(session_.files(), *tree->directories, next_id_);
+  storage::TreeWalker walker(
+      session_.files(), *tree->directories, next_id_,
+      {.prefix = std::move(rules_prefix), .rules = rules_.empty() ? nullptr : &rules_});
   walker.add_directory(0);
   for (bool more = true; more && !session_.failed();) {
     co_await window_.wait_open(io);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "selection/filter_rules.h"
 #include "storage/tree_walker.h"
 #include "transfer/flow_window.h"
 #include "transfer/markers.h"
@@ -24,7 +25,8 @@ class ManifestSender {
       : session_(session),
         outgoing_(outgoing),
         window_(window),
-        markers_(session.parameters.last) {}
+        markers_(session.parameters.last),
+        rules_(session.parameters.selection.rules) {}
 
   // Announces everything of `sources` under the names that the receiver gave them, then the end of
   // the manifest. On the control worker.
@@ -40,7 +42,8 @@ class ManifestSender {
   void announce_source(const ResolvedSource& source, SourceTree& tree, const std::string& name,
                        bool as_root);
   SourceTree* place_source(const ResolvedSource& source, const std::string& name, bool as_root);
-  io::Task<void> walk(SourceTree* tree);
+  std::string name_for_rules(const wire::SourceDescription& source, bool as_root) const;
+  io::Task<void> walk(SourceTree* tree, std::string rules_prefix);
   void announce_walked(const SourceTree& tree, std::vector<storage::WalkedEntry> walked,
                        std::vector<storage::WalkError> errors);
   void announce(OutgoingEntry entry);
@@ -50,6 +53,7 @@ class ManifestSender {
   OutgoingTable& outgoing_;
   FlowWindow& window_;
   const Markers markers_;
+  const selection::FilterRules rules_;
   std::vector<std::unique_ptr<SourceTree>> trees_;
   std::map<std::string, SourceTree*> trees_of_files_;  // by directory
   wire::ManifestBatch batch_;

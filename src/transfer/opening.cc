@@ -49,6 +49,7 @@ SessionParameters agreed_parameters(const wire::Setup& setup, const wire::SetupR
           .publish_tree = setup.publish_tree,
           .durability = setup.durability,
           .last = setup.last,
+          .selection = setup.selection,
           .direct_io = setup.direct_io,
           .cipher = reply.cipher,
           .streams = reply.streams,

@@ -11,6 +11,7 @@
 #include "transfer/report_builder.h"
 #include "transfer/resources.h"
 #include "transfer/roles.h"
+#include "transfer/source_mapping.h"
 #include "transfer/watchdog.h"
 #include "transport/memory_stream.h"
 
@@ -135,6 +136,8 @@ wire::Setup Run::setup() const {
   setup.publish_tree = options_.publish_tree;
   setup.durability = options_.durability;
   setup.last = options_.last;
+  setup.selection = options_.selection;
+  setup.selection.rules_see_source_name = ends_with_slash(options_.target.path);
   setup.has_aes = runtime_->environment().has_aes();
   setup.direct_io = options_.direct_io;
   setup.cipher = options_.cipher;

@@ -38,6 +38,7 @@ struct SessionParameters {
   bool publish_tree = false;
   Durability durability = Durability::kBatch;
   std::vector<std::string> last;
+  Selection selection;
   DirectIo direct_io = DirectIo::kAuto;
   Cipher cipher = Cipher::kNone;
   std::uint16_t streams = 1;

@@ -3,8 +3,6 @@
 namespace fgsync::transfer {
 namespace {
 
-bool ends_with_slash(const std::string& path) { return path.size() > 1 && path.back() == '/'; }
-
 std::string without_trailing_slashes(std::string path) {
   while (ends_with_slash(path)) path.pop_back();
   return path;
@@ -53,6 +51,8 @@ Result<ResolvedSource> resolve_source(io::Environment& environment, const std::s
 }
 
 }  // namespace
+
+bool ends_with_slash(const std::string& path) { return path.size() > 1 && path.back() == '/'; }
 
 std::string parent_of(const std::string& path) {
   const std::size_t slash = path.rfind('/');

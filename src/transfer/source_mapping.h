@@ -26,6 +26,9 @@ Result<std::vector<ResolvedSource>> resolve_sources(io::Environment& environment
 Result<std::vector<wire::DirectoryIdentity>> ancestry_of(io::Environment& environment,
                                                          std::string path);
 
+// Whether a typed path says that it is about what is in the directory; the root directory does not.
+bool ends_with_slash(const std::string& path);
+
 // The directory part and the last component of an absolute path; "/" has the empty name.
 std::string parent_of(const std::string& path);
 std::string last_component(const std::string& path);

@@ -42,7 +42,7 @@ Result<bool> is_directory(io::FileSystem& files, const std::string& path) {
 
 Result<Landing> choose_landing(io::FileSystem& files, const std::string& target,
                                const std::vector<wire::SourceDescription>& sources) {
-  const bool slash = target.size() > 1 && target.back() == '/';
+  const bool slash = ends_with_slash(target);
   const std::string path = trimmed(target);
   Landing landing;
   if (sources.size() > 1) {

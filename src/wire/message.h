@@ -53,7 +53,8 @@ struct Setup {
   std::uint32_t chunk_bytes = 0;  // a multiple of limits::kSlotAlignment within its bounds
   std::uint32_t timeout_ms = 0;
   std::uint64_t bandwidth_limit = 0;
-  std::vector<std::string> last;     // patterns of what is published after all else
+  std::vector<std::string> last;  // patterns of what is published after all else
+  Selection selection;
   std::vector<std::string> sources;  // typed paths, if the far side is the sender; else empty
   std::string target;                // typed path, if the far side is the receiver; else empty
 };

@@ -33,6 +33,25 @@ std::string read_pattern(ByteReader& reader) {
   return pattern;
 }
 
+void write_rule(ByteWriter& writer, const FilterRule& rule) {
+  writer.boolean(rule.include);
+  writer.string(rule.pattern);
+}
+
+FilterRule read_rule(ByteReader& reader) {
+  const bool include = reader.boolean();
+  return {include, read_pattern(reader)};
+}
+
+std::vector<FilterRule> read_rules(ByteReader& reader) {
+  std::vector<FilterRule> rules =
+      read_list(reader, limits::kFilterRulesMax, 1 + kStringBytesMin, read_rule);
+  std::size_t bytes = 0;
+  for (const FilterRule& rule : rules) bytes += rule.pattern.size();
+  reader.require(bytes <= limits::kFilterBytesMax, "too many rules");
+  return rules;
+}
+
 std::uint16_t read_streams(ByteReader& reader) {
   return std::uint16_t(
       reader.ranged(reader.u16(), 1, limits::kStreamsMax, "number of streams out of bounds"));
@@ -118,6 +137,8 @@ void write_body(ByteWriter& writer, const Setup& body) {
   writer.u64(body.bandwidth_limit);
   const auto write_text = [](ByteWriter& out, const std::string& text) { out.string(text); };
   write_list(writer, body.last, write_text);
+  write_list(writer, body.selection.rules, write_rule);
+  writer.boolean(body.selection.rules_see_source_name);
   write_list(writer, body.sources, write_text);
   writer.string(body.target);
 }
@@ -145,6 +166,8 @@ Setup read_body<Setup>(ByteReader& reader) {
   body.timeout_ms = reader.u32();
   body.bandwidth_limit = reader.u64();
   body.last = read_list(reader, limits::kPatternsMax, kStringBytesMin, read_pattern);
+  body.selection.rules = read_rules(reader);
+  body.selection.rules_see_source_name = reader.boolean();
   body.sources = read_list(reader, limits::kSourcesMax, kStringBytesMin, read_path);
   body.target = read_path(reader);
   const bool far_side_sends = body.initiator == Role::kReceiver;

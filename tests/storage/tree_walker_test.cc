@@ -225,5 +225,24 @@ TEST_F(TreeWalkerTest, IdsTakenByHandAreNotGivenAgain) {
   EXPECT_EQ(entries[0].id, 3u);
 }
 
+TEST_F(TreeWalkerTest, WhatTheRulesLeaveOutIsNeitherLookedAtNorEntered) {
+  directory.make_directory("keep");
+  directory.make_directory("keep/out");
+  directory.make_directory("out");
+  directory.write("keep/out/one", "1");
+  directory.write("keep/two.tmp", "1");
+  directory.write("keep/three", "1");
+  directory.write("out/four", "1");
+  directory.write("out.tmp", "1");
+  const selection::FilterRules rules(
+      {{true, "/run/keep/**.tmp"}, {false, "*.tmp"}, {false, "out/"}});
+  TreeWalker narrow(*files, tree, 1, {.prefix = "run", .rules = &rules});
+  narrow.add_directory(0);
+  while (narrow.next(2, entries, errors)) {
+  }
+  EXPECT_EQ(paths(), (std::set<std::string>{"keep", "keep/two.tmp", "keep/three"}));
+  EXPECT_TRUE(errors.empty());
+}
+
 }  // namespace
 }  // namespace fgsync::storage

@@ -160,6 +160,24 @@ TEST(MessageBounds, SetupPatterns) {
   EXPECT_TRUE(is_refused(with({limits::kPatternsMax + 1, "x"})));
 }
 
+TEST(MessageBounds, SetupRules) {
+  const auto with = [](std::vector<FilterRule> rules) {
+    return changed<wire::Setup>(sample_setup(),
+                                [&](wire::Setup& s) { s.selection.rules = std::move(rules); });
+  };
+  const std::string longest(limits::kPatternBytesMax, 'x');
+  EXPECT_TRUE(decode_message(with({{false, longest}})).ok());
+  EXPECT_TRUE(is_refused(with({{false, longest + "x"}})));
+  EXPECT_TRUE(is_refused(with({{true, ""}})));
+  EXPECT_TRUE(is_refused(with({{true, std::string("a\0b", 3)}})));
+  using Rules = std::vector<FilterRule>;
+  EXPECT_TRUE(decode_message(with(Rules(limits::kFilterRulesMax, {true, "x"}))).ok());
+  EXPECT_TRUE(is_refused(with(Rules(limits::kFilterRulesMax + 1, {true, "x"}))));
+  constexpr std::size_t kLongRulesMax = limits::kFilterBytesMax / limits::kPatternBytesMax;
+  EXPECT_TRUE(decode_message(with(Rules(kLongRulesMax, {true, longest}))).ok());
+  EXPECT_TRUE(is_refused(with(Rules(kLongRulesMax + 1, {true, longest}))));
+}
+
 TEST(MessageBounds, Streams) {
   const std::vector<std::uint64_t> most(limits::kStreamsMax, 1);
   EXPECT_TRUE(decode_message(encode(Heartbeat{1, most})).ok());

@@ -23,6 +23,8 @@ Setup sample_setup() {
   setup.publish_tree = true;
   setup.durability = Durability::kFull;
   setup.last = {"*.index", "/latest"};
+  setup.selection.rules = {{true, "/keep/***"}, {false, "*.tmp"}};
+  setup.selection.rules_see_source_name = true;
   setup.direct_io = DirectIo::kNever;
   setup.cipher = Cipher::kChaCha20Poly1305;
   setup.streams = 64;

@@ -84,6 +84,8 @@ TEST(Message, SetupSurvivesTheRoundTrip) {
   EXPECT_TRUE(setup.publish_tree);
   EXPECT_EQ(setup.durability, Durability::kFull);
   EXPECT_EQ(setup.last, (std::vector<std::string>{"*.index", "/latest"}));
+  EXPECT_EQ(setup.selection.rules, sample_setup().selection.rules);
+  EXPECT_TRUE(setup.selection.rules_see_source_name);
   EXPECT_EQ(setup.direct_io, DirectIo::kNever);
   EXPECT_EQ(setup.cipher, Cipher::kChaCha20Poly1305);
   EXPECT_EQ(setup.streams, 64);
