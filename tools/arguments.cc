@@ -27,6 +27,16 @@ CLI::Option* declare(CLI::App& app, const OptionRow& row) {
   return option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
+// Where each value of a list was given among all options.
+std::vector<std::size_t> positions_of(const CLI::App& app, const CLI::Option* option) {
+  std::vector<std::size_t> positions;
+  const std::vector<CLI::Option*>& order = app.parse_order();
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (order[i] == option) positions.push_back(i);
+  }
+  return positions;
+}
+
 // "--bind=$INTERFACE" with an empty variable: CLI11 would take the next word as the value.
 void refuse_empty_values(const std::vector<std::string>& words) {
   for (const std::string& word : words) {
@@ -80,7 +90,10 @@ Arguments parse_arguments(const std::string& program, const std::vector<std::str
     const bool bare = value == "true" && !is_text;
     const std::string origin = bare ? row->spelling() : row->spelling() + "=" + escape_name(value);
     Setting setting{value, Place::kOption, origin};
-    if (row->takes == Takes::kList) setting.list = option->results();
+    if (row->takes == Takes::kList) {
+      setting.list = option->results();
+      setting.positions = positions_of(app, option);
+    }
     arguments.settings[row->key()] = std::move(setting);
   }
   arguments.locations = locations_of(program, app.remaining());

@@ -3,6 +3,7 @@
 #include <limits>
 #include <utility>
 
+#include "filter_rules.h"
 #include "option_table.h"
 #include "option_values.h"
 #include "text.h"
@@ -252,6 +253,7 @@ TransferOptions understand_transfer(const Settings& settings) {
   check_choices(settings);
   TransferOptions options = read_transfer(Reader(settings));
   refuse_what_is_not_offered(settings);
+  options.selection.rules = read_filter_rules(settings, Reader(settings).is_on("from0"));
   return options;
 }
 

@@ -43,7 +43,8 @@ TransferOptions understand_transfer(const Settings& settings);
 OutputOptions understand_output(const Settings& settings);
 
 // Understands settings and locations. Throws CommandError: status 1 for a request that makes no
-// sense, 4 for one that this version does not offer. Nothing outside the process is touched.
+// sense, 4 for one that this version does not offer. Nothing outside the process is touched, but
+// that the files with rules are read which it names.
 CommandLine understand(const Settings& settings, const std::vector<std::string>& locations);
 
 }  // namespace fgsync::tools

@@ -23,7 +23,8 @@ std::string_view trimmed(std::string_view text) {
   throw CommandError{1, where + ": " + escape_name(key) + ": " + why};
 }
 
-void read_line(std::string_view line, const std::string& where, Settings& settings) {
+void read_line(std::string_view line, const std::string& where, std::size_t number,
+               Settings& settings) {
   if (line.empty() || line.front() == '#') return;
   const std::size_t equals = line.find('=');
   const std::string_view key = trimmed(line.substr(0, equals));
@@ -41,8 +42,11 @@ void read_line(std::string_view line, const std::string& where, Settings& settin
   }
   setting.origin = where + ": " + escape_name(key) + " = " + escape_name(setting.value);
   if (row->takes == Takes::kList) {
-    setting.list = std::move(settings[row->key()].list);
+    Setting& before = settings[row->key()];
+    setting.list = std::move(before.list);
     setting.list.push_back(setting.value);
+    setting.positions = std::move(before.positions);
+    setting.positions.push_back(number);
   }
   settings[row->key()] = std::move(setting);
 }
@@ -68,8 +72,13 @@ void read_configuration_file(const std::string& path, Settings& settings) {
   }
   std::string line;
   Settings here;  // a list of this file takes the place of one that was there before
-  for (int number = 1; std::getline(file, line); ++number) {
-    read_line(trimmed(line), shown + ":" + std::to_string(number), here);
+  std::size_t number = 1;
+  for (; std::getline(file, line); ++number) {
+    read_line(trimmed(line), shown + ":" + std::to_string(number), number, here);
+  }
+  // What this file says goes before what another one has said.
+  for (auto& [key, setting] : settings) {
+    for (std::size_t& position : setting.positions) position += number;
   }
   here.merge(settings);
   settings = std::move(here);
@@ -84,8 +93,11 @@ void read_variables(Settings& settings) {
     const std::string name = variable_name(row);
     const char* const value = std::getenv(name.c_str());
     if (value == nullptr || *value == '\0') continue;
-    settings[row.key()] =
-        Setting{value, Place::kVariable, name + "=" + escape_name(value), {value}};
+    settings[row.key()] = Setting{value,
+                                  Place::kVariable,
+                                  name + "=" + escape_name(value),
+                                  {value},
+                                  {std::size_t(&row - option_table().data())}};
   }
 }
 

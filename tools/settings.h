@@ -1,6 +1,7 @@
 // What was asked for, before it is understood: one value per option, with where it came from.
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <string>
 #include <vector>
@@ -16,6 +17,8 @@ struct Setting {
   std::string
       origin;  // for messages, escaped: "--streams=x", "FGSYNC_STREAMS=x", "FILE:3: streams = x"
   std::vector<std::string> list = {};  // Takes::kList: every value that the place gives
+  // Of each of these: its number among all values that the place gives. The less, the earlier.
+  std::vector<std::size_t> positions = {};
 };
 
 // By OptionRow::key().

@@ -277,8 +277,8 @@ class Program(OutputCase):
         self.assertRegex(text, r"(?m)^ciphers:.*\baes128-gcm\b.*\bchacha20\b")
 
     def test_options_of_later_versions_are_refused_by_name(self):
-        for option in ("--delete", "--exclude=x", "--files-from=/dev/null", "--checksum", "-L", "-u",
-                       "-i", "--transport=rdma", "--report=x.html", "--max-size=1", "-H"):
+        for option in ("--delete", "--delete-excluded", "--max-delete=1", "-H", "-X", "--transport=rdma",
+                       "--report=x.html"):
             with self.subTest(option=option):
                 result = self.expect(4, self.fgsync(option, self.source, self.target))
                 self.assertIn(option.partition("=")[0], result.text())

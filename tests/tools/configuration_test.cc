@@ -113,5 +113,18 @@ TEST_F(Configuration, LaterPlacesDecideBetweenTheAddressFamilies) {
   EXPECT_EQ(understand(settings, {"a", "b"}).transfer.family, AddressFamily::kIpv6);
 }
 
+TEST_F(Configuration, TheRulesOfALaterFileGoFirst) {
+  Settings settings;
+  read_configuration_file(write("host", "exclude = a\ninclude = b\nexclude = c\n"), settings);
+  read_configuration_file(write("user", "\n\n\n\ninclude-from = d\n"), settings);
+  EXPECT_EQ(settings.at("exclude").list, (std::vector<std::string>{"a", "c"}));
+  const auto position = [&](const char* key, std::size_t i) {
+    return settings.at(key).positions.at(i);
+  };
+  EXPECT_LT(position("include-from", 0), position("exclude", 0));
+  EXPECT_LT(position("exclude", 0), position("include", 0));
+  EXPECT_LT(position("include", 0), position("exclude", 1));
+}
+
 }  // namespace
 }  // namespace fgsync::tools
