@@ -149,6 +149,24 @@ void check_patterns(const std::vector<std::string>& patterns) {
   }
 }
 
+// As in rsync, of several the first of these wins.
+Comparison read_comparison(const Reader& reader) {
+  if (reader.is_on("size-only")) return Comparison::kSize;
+  if (reader.is_on("ignore-times")) return Comparison::kNothing;
+  return Comparison::kSizeAndTime;
+}
+
+void read_selection(const Reader& reader, TransferOptions& options) {
+  Selection& selection = options.selection;
+  selection.bytes_min = reader.read("min-size", parse_size, selection.bytes_min);
+  selection.bytes_max = reader.read("max-size", parse_size, selection.bytes_max);
+  selection.safe_links = reader.is_on("safe-links");
+  options.changes.comparison = read_comparison(reader);
+  options.changes.update = reader.is_on("update");
+  options.changes.existing_only = reader.is_on("existing");
+  options.changes.new_only = reader.is_on("ignore-existing");
+}
+
 TransferOptions read_transfer(const Reader& reader) {
   TransferOptions options;
   options.make_parents = reader.is_on("mkpath");
@@ -162,6 +180,7 @@ TransferOptions read_transfer(const Reader& reader) {
     usage("--verify=readback reads what has been synced, and --durability=none syncs nothing");
   }
   options.resume = !reader.is_on("no-resume");
+  read_selection(reader, options);
 
   options.streams = reader.read("streams", parse_streams, options.streams);
   options.chunk_bytes = reader.read("chunk-size", parse_size, options.chunk_bytes);

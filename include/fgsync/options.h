@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -50,11 +51,29 @@ struct FilterRule {
 };
 
 // Which entries of the source belong to what is replicated.
+//
+// Sizes and symlinks are judged at the target: what is left out there counts as an entry of the
+// source nevertheless.
 struct Selection {
   std::vector<FilterRule> rules;  // the first that matches decides
   // The paths that they see begin with the source's own name, also where its contents are the
   // target's: TARGET was typed with a slash, as for rsync. replicate() sets it.
   bool rules_see_source_name = false;
+  // Files of other sizes are left as they stand at the target, or not.
+  std::uint64_t bytes_min = 0;
+  std::uint64_t bytes_max = std::numeric_limits<std::uint64_t>::max();
+  bool safe_links = false;  // so are symlinks that lead out of the tree
+};
+
+// What a file at the target must have in common with the source's to count as the same.
+enum class Comparison : std::uint8_t { kSizeAndTime, kSize, kContents, kNothing };
+
+// What counts as changed.
+struct Changes {
+  Comparison comparison = Comparison::kSizeAndTime;
+  bool update = false;         // files that are newer at the target stay
+  bool existing_only = false;  // nothing new is made
+  bool new_only = false;       // whatever is there stays, but directories
 };
 
 struct TransferOptions {
@@ -66,6 +85,7 @@ struct TransferOptions {
   bool compare = false;
   bool report_entries = false;  // Observer::on_entry is wanted
   Selection selection;
+  Changes changes;
 
   // Landing.
   bool publish_tree = false;  // --publish=tree: the whole target switches at once

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -22,7 +23,7 @@ namespace fgsync::io {
 struct FileTime {
   std::int64_t seconds = 0;       // since 1970, may be negative
   std::uint32_t nanoseconds = 0;  // 0..999'999'999
-  bool operator==(const FileTime&) const = default;
+  auto operator<=>(const FileTime&) const = default;
 };
 
 enum class FileType : std::uint8_t {

@@ -50,6 +50,7 @@ SessionParameters agreed_parameters(const wire::Setup& setup, const wire::SetupR
           .durability = setup.durability,
           .last = setup.last,
           .selection = setup.selection,
+          .changes = setup.changes,
           .direct_io = setup.direct_io,
           .cipher = reply.cipher,
           .streams = reply.streams,

@@ -5,6 +5,7 @@
 #include "base/limits.h"
 #include "base/mark.h"
 #include "storage/copy_file.h"
+#include "transfer/changes.h"
 #include "transfer/staging_place.h"
 
 namespace fgsync::transfer {
@@ -55,7 +56,7 @@ Result<std::size_t> Planner::plan(std::span<wire::ManifestEntry> entries, wire::
       return i;
     }
     plan.decisions.push_back({entry.id, action});
-    if (action == wire::PlanAction::kFailed) continue;
+    if (action == wire::PlanAction::kFailed || action == wire::PlanAction::kPassedOver) continue;
     if (action == wire::PlanAction::kSend) {
       ask_for(std::move(entry));
       continue;
@@ -146,33 +147,67 @@ wire::PlanAction Planner::decide(const wire::ManifestEntry& entry) {
     }
     return wire::PlanAction::kFailed;
   }
-  Result<wire::PlanAction> action =
-      entry.type == wire::EntryType::kDirectory ? decide_directory(entry)
-      : entry.type == wire::EntryType::kSymlink ? decide_symlink(entry)
-                                                : decide_file(entry);
-  if (action.ok()) return *action;
+  Result<wire::PlanAction> action = decide_by_type(entry);
+  if (action.ok()) {
+    const bool passed_over = *action == wire::PlanAction::kPassedOver;
+    if (passed_over && entry.type == wire::EntryType::kDirectory) passed_over_.insert(entry.id);
+    if (passed_over && entry.type == wire::EntryType::kRegular) ++files_passed_over_;
+    return *action;
+  }
   if (waits_) return wire::PlanAction::kFailed;  // until it comes again
   if (!session_.path_failed(display_path(entry), action.status())) mark("plan_no_space");
   if (entry.type == wire::EntryType::kDirectory) refused_.insert(entry.id);
   return wire::PlanAction::kFailed;
 }
 
-Result<wire::PlanAction> Planner::decide_directory(const wire::ManifestEntry& entry) {
-  const bool dry_run = session_.parameters.dry_run;
-  if (entry.id == 0) {
-    if (!dry_run) pending_.push_back({0, metadata_of(entry)});
-    return new_.contains(0) ? wire::PlanAction::kMade : wire::PlanAction::kKept;
+Result<wire::PlanAction> Planner::decide_by_type(const wire::ManifestEntry& entry) {
+  if (entry.id == 0) return decide_root(entry);
+  if (passed_over_.contains(entry.parent)) return wire::PlanAction::kPassedOver;
+  const Result<io::FileStatus> status = present_status(entry);
+  if (!status.ok() && !is_missing(status)) return status.status();
+  const io::FileStatus* present = status.ok() ? &*status : nullptr;
+  if (is_passed_over(entry, present)) return wire::PlanAction::kPassedOver;
+  const bool stands_in_the_way = present != nullptr &&
+                                 present->type == io::FileType::kDirectory &&
+                                 entry.type != wire::EntryType::kDirectory;
+  if (stands_in_the_way) {
+    const Result<bool> cleared = clear_directory(entry);
+    if (!cleared.ok()) return cleared.status();
+    if (*cleared) present = nullptr;
   }
-  Result<io::FileStatus> present = present_status(entry);
-  if (!present.ok() && !is_missing(present)) return present.status();
-  const bool exists = present.ok() && present->type == io::FileType::kDirectory;
+  switch (entry.type) {
+    case wire::EntryType::kDirectory:
+      return decide_directory(entry, present);
+    case wire::EntryType::kSymlink:
+      return decide_symlink(entry, present);
+    case wire::EntryType::kRegular:
+      return decide_file(entry, present);
+  }
+  return wire::PlanAction::kFailed;  // there is no other type
+}
+
+bool Planner::is_passed_over(const wire::ManifestEntry& entry,
+                             const io::FileStatus* present) const {
+  return transfer::is_passed_over(session_.parameters, entry, present,
+                                  [&] { return directories_.path_of(entry.parent, entry.name); });
+}
+
+wire::PlanAction Planner::decide_root(const wire::ManifestEntry& entry) {
+  if (!session_.parameters.dry_run) pending_.push_back({0, metadata_of(entry)});
+  return new_.contains(0) ? wire::PlanAction::kMade : wire::PlanAction::kKept;
+}
+
+Result<wire::PlanAction> Planner::decide_directory(const wire::ManifestEntry& entry,
+                                                   const io::FileStatus* present) {
+  const bool dry_run = session_.parameters.dry_run;
+  const bool exists = present != nullptr && present->type == io::FileType::kDirectory;
   if (exists) mounts_.try_emplace(present->mount, entry.id);
   if (!exists) {
     FGSYNC_RETURN_IF_ERROR(begin_change());
     new_.insert(entry.id);
     if (dry_run) return wire::PlanAction::kMade;
-    if (present.ok()) strike_from_receipt(entry, *present);
-    FGSYNC_RETURN_IF_ERROR(make_directory(entry, present.ok()));
+    if (present != nullptr) strike_from_receipt(entry, *present);
+    FGSYNC_RETURN_IF_ERROR(make_directory(entry, present != nullptr));
   }
   if (!dry_run) pending_.push_back({entry.id, metadata_of(entry)});
   return exists ? wire::PlanAction::kKept : wire::PlanAction::kMade;
@@ -199,23 +234,17 @@ Status Planner::make_directory(const wire::ManifestEntry& entry, bool makes_way)
   return Status();
 }
 
-Result<wire::PlanAction> Planner::decide_symlink(const wire::ManifestEntry& entry) {
-  Result<io::FileStatus> present = present_status(entry);
-  if (!present.ok() && !is_missing(present)) return present.status();
-  if (present.ok() && present->type == io::FileType::kDirectory) {
-    Result<bool> cleared = clear_directory(entry);
-    if (!cleared.ok()) return cleared.status();
-    if (*cleared) present = Status(ErrorCode::kNotFound, "it has made way");
-  }
-  if (present.ok() && present->type == io::FileType::kDirectory) {
+Result<wire::PlanAction> Planner::decide_symlink(const wire::ManifestEntry& entry,
+                                                 const io::FileStatus* present) {
+  if (present != nullptr && present->type == io::FileType::kDirectory) {
     mark("plan_symlink_obstructed");
     return Status(ErrorCode::kIoError,
                   "replacing it: a directory stands where the symlink must go");
   }
-  if (session_.parameters.dry_run && !present.ok()) return wire::PlanAction::kMade;
+  if (session_.parameters.dry_run && present == nullptr) return wire::PlanAction::kMade;
   auto directory = directories_.open(entry.parent);
   if (!directory.ok()) return directory.status();
-  if (present.ok() && present->type == io::FileType::kSymlink) {
+  if (present != nullptr && present->type == io::FileType::kSymlink) {
     Result<std::string> target = session_.files().read_link(**directory, entry.name);
     if (target.ok() && *target == entry.symlink_target) {
       if (session_.parameters.dry_run) return wire::PlanAction::kKept;
@@ -226,7 +255,7 @@ Result<wire::PlanAction> Planner::decide_symlink(const wire::ManifestEntry& entr
   }
   if (session_.parameters.dry_run) return wire::PlanAction::kMade;
   FGSYNC_RETURN_IF_ERROR(begin_change());
-  if (present.ok()) strike_from_receipt(entry, *present);
+  if (present != nullptr) strike_from_receipt(entry, *present);
   FGSYNC_RETURN_IF_ERROR(make_symlink(entry, *directory));
   return wire::PlanAction::kMade;
 }
@@ -262,34 +291,31 @@ Status Planner::make_symlink(const wire::ManifestEntry& entry,
   return made;
 }
 
-Result<wire::PlanAction> Planner::decide_file(const wire::ManifestEntry& entry) {
+Result<wire::PlanAction> Planner::decide_file(const wire::ManifestEntry& entry,
+                                              const io::FileStatus* present) {
   if (entry.size > session_.parameters.file_bytes_max()) {
     return Status(ErrorCode::kUnsupported, "it has more chunks than are kept; use larger ones");
   }
-  Result<io::FileStatus> present = present_status(entry);
-  if (!present.ok() && !is_missing(present)) return present.status();
-  if (present.ok() && present->type == io::FileType::kDirectory) {
-    Result<bool> cleared = clear_directory(entry);
-    if (!cleared.ok()) return cleared.status();
-    if (*cleared) present = Status(ErrorCode::kNotFound, "it has made way");
-  }
-  if (present.ok() && present->type == io::FileType::kDirectory) {
+  if (present != nullptr && present->type == io::FileType::kDirectory) {
     mark("plan_file_obstructed");
     return Status(ErrorCode::kIoError, "replacing it: a directory stands where the file must go");
   }
-  const storage::Metadata metadata = metadata_of(entry);
-  const bool same = present.ok() && present->type == io::FileType::kRegular &&
-                    present->size == entry.size && present->mtime == metadata.mtime;
-  if (!same) {
-    FGSYNC_RETURN_IF_ERROR(begin_change());
-    // One with other names stays.
-    const bool goes =
-        present.ok() && present->type == io::FileType::kRegular && present->links == 1;
-    replaced_ = goes ? std::optional(present->size) : std::nullopt;
-    return session_.parameters.dry_run ? wire::PlanAction::kMade : wire::PlanAction::kSend;
+  if (present != nullptr &&
+      counts_as_same(session_.parameters.changes.comparison, entry, *present)) {
+    return keep_file(entry, *present);
   }
+  FGSYNC_RETURN_IF_ERROR(begin_change());
+  // One with other names stays.
+  const bool goes =
+      present != nullptr && present->type == io::FileType::kRegular && present->links == 1;
+  replaced_ = goes ? std::optional(present->size) : std::nullopt;
+  return session_.parameters.dry_run ? wire::PlanAction::kMade : wire::PlanAction::kSend;
+}
+
+Result<wire::PlanAction> Planner::keep_file(const wire::ManifestEntry& entry,
+                                            const io::FileStatus& present) {
   if (!session_.parameters.dry_run) {
-    FGSYNC_RETURN_IF_ERROR(update_file(entry, *present));
+    FGSYNC_RETURN_IF_ERROR(update_file(entry, present));
   }
   ++files_unchanged_;
   bytes_unchanged_ += entry.size;
@@ -304,7 +330,8 @@ Status Planner::update_file(const wire::ManifestEntry& entry, const io::FileStat
   const bool moves_owner =
       files.may_set_owner() && (present.uid != metadata.uid || present.gid != metadata.gid);
   // The old tree has it too, and must not be touched.
-  if (tree_switch_ != nullptr && (moves_owner || present.mode != metadata.mode)) {
+  if (tree_switch_ != nullptr && (moves_owner || present.mode != metadata.mode ||
+                                  present.mtime != metadata.mtime)) {
     mark("plan_own_copy");
     auto staging = staging_of(entry.parent);
     if (!staging.ok()) return staging.status();
@@ -313,8 +340,9 @@ Status Planner::update_file(const wire::ManifestEntry& entry, const io::FileStat
         files, **directory, **directory, entry.name, metadata,
         {**staging, staging_.next_name(), durable, session_.parameters.read_back});
   }
+  // Its time differs where that was not compared.
   return storage::update_metadata_at(files, **directory, entry.name, present, metadata,
-                                     /*with_mtime=*/false)
+                                     /*with_mtime=*/true)
       .status();
 }
 

@@ -56,6 +56,7 @@ class Planner {
   std::uint64_t files() const { return files_; }
   std::uint64_t bytes() const { return bytes_; }
   std::uint64_t files_unchanged() const { return files_unchanged_; }
+  std::uint64_t files_passed_over() const { return files_passed_over_; }
   std::uint64_t bytes_unchanged() const { return bytes_unchanged_; }
   std::uint64_t bytes_wanted() const { return bytes_wanted_; }
   std::uint64_t bytes_held() const { return bytes_held_; }
@@ -75,11 +76,20 @@ class Planner {
   void tell_held(const IncomingFile& file);
   Result<storage::DirectoryReference> staging_of(std::uint64_t directory);
   wire::PlanAction decide(const wire::ManifestEntry& entry);
-  Result<wire::PlanAction> decide_directory(const wire::ManifestEntry& entry);
+  Result<wire::PlanAction> decide_by_type(const wire::ManifestEntry& entry);
+  // `present`: what stands there now; nullptr: nothing.
+  bool is_passed_over(const wire::ManifestEntry& entry, const io::FileStatus* present) const;
+  wire::PlanAction decide_root(const wire::ManifestEntry& entry);
+  Result<wire::PlanAction> decide_directory(const wire::ManifestEntry& entry,
+                                            const io::FileStatus* present);
   Status make_directory(const wire::ManifestEntry& entry, bool makes_way);
-  Result<wire::PlanAction> decide_symlink(const wire::ManifestEntry& entry);
-  Result<wire::PlanAction> decide_file(const wire::ManifestEntry& entry);
-  // Mode and owner of a file that is there.
+  Result<wire::PlanAction> decide_symlink(const wire::ManifestEntry& entry,
+                                          const io::FileStatus* present);
+  Result<wire::PlanAction> decide_file(const wire::ManifestEntry& entry,
+                                       const io::FileStatus* present);
+  Result<wire::PlanAction> keep_file(const wire::ManifestEntry& entry,
+                                     const io::FileStatus& present);
+  // Mode, owner and time of a file that is there.
   Status update_file(const wire::ManifestEntry& entry, const io::FileStatus& present);
   Result<bool> clear_directory(const wire::ManifestEntry& entry);
   // The receipt must not miss a file that makes way.
@@ -118,6 +128,7 @@ class Planner {
   std::unordered_set<std::uint64_t> new_;  // directories made (dry run: to be made) by this run
   std::unordered_set<std::uint64_t>
       refused_;  // directories that could not be made: all below fails too
+  std::unordered_set<std::uint64_t> passed_over_;  // directories: so is all below
   std::vector<PendingDirectory> pending_;
   std::map<std::uint64_t, std::uint64_t> mounts_;  // to a directory on each that was there before
   wire::TreeDigest digest_;
@@ -125,6 +136,7 @@ class Planner {
   std::uint64_t files_ = 0;
   std::uint64_t bytes_ = 0;
   std::uint64_t files_unchanged_ = 0;
+  std::uint64_t files_passed_over_ = 0;
   std::uint64_t bytes_unchanged_ = 0;
   std::uint64_t bytes_wanted_ = 0;
   std::uint64_t bytes_held_ = 0;  // of files that are wanted

@@ -131,7 +131,8 @@ io::Task<Status> ReceiveSession::on_manifest(wire::ManifestBatch batch) {
     if (!planned.ok()) co_return planned.status();
     if (session_.failed()) co_return Status();
     files_announced_.store(planner_.files(), std::memory_order_relaxed);
-    files_unchanged_.store(planner_.files_unchanged(), std::memory_order_relaxed);
+    files_left_.store(planner_.files_unchanged() + planner_.files_passed_over(),
+                      std::memory_order_relaxed);
     bytes_wanted_.store(planner_.bytes_wanted(), std::memory_order_relaxed);
     session_.add_progress(plan.decisions.size());
     if (!plan.decisions.empty()) session_.push(std::move(plan));
@@ -337,8 +338,7 @@ ProgressSnapshot ReceiveSession::progress() const {
   snapshot.total_known = plan_complete_.load(std::memory_order_acquire);
   snapshot.bytes_done = worker_.bytes_written();
   snapshot.bytes_total = bytes_wanted_.load(std::memory_order_relaxed);
-  snapshot.files_done =
-      files_unchanged_.load(std::memory_order_relaxed) + committer_.files_replicated();
+  snapshot.files_done = files_left_.load(std::memory_order_relaxed) + committer_.files_replicated();
   snapshot.files_total = files_announced_.load(std::memory_order_relaxed);
   snapshot.streams = std::uint32_t(session_.streams.size());
   return snapshot;

@@ -78,7 +78,7 @@ class ReceiveSession {
   wire::Summary sender_summary_;
   std::atomic<bool> plan_complete_{false};
   std::atomic<std::uint64_t> files_announced_{0};
-  std::atomic<std::uint64_t> files_unchanged_{0};
+  std::atomic<std::uint64_t> files_left_{0};  // unchanged or passed over
   std::atomic<std::uint64_t> bytes_wanted_{0};
 };
 

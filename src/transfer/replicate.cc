@@ -137,6 +137,7 @@ wire::Setup Run::setup() const {
   setup.durability = options_.durability;
   setup.last = options_.last;
   setup.selection = options_.selection;
+  setup.changes = options_.changes;
   setup.selection.rules_see_source_name = ends_with_slash(options_.target.path);
   setup.has_aes = runtime_->environment().has_aes();
   setup.direct_io = options_.direct_io;

@@ -2,6 +2,7 @@
 
 #include "base/limits.h"
 #include "base/mark.h"
+#include "transfer/changes.h"
 
 namespace fgsync::transfer {
 namespace {
@@ -174,6 +175,10 @@ Status SendSession::on_plan(const wire::PlanBatch& plan) {
     const bool regular = outgoing->entry.type == wire::EntryType::kRegular;
     if (regular) files_settled_.fetch_add(1, std::memory_order_relaxed);
     if (decision.action == wire::PlanAction::kFailed) continue;
+    if (decision.action == wire::PlanAction::kPassedOver) {
+      if (may_pass_over(session_.parameters)) continue;
+      return Status(ErrorCode::kProtocolError, "passed over what it was not to pass over");
+    }
     if (regular && decision.action != wire::PlanAction::kUnchanged &&
         !session_.parameters.dry_run) {
       return Status(ErrorCode::kProtocolError, "a file settled without its contents");

@@ -39,6 +39,7 @@ struct SessionParameters {
   Durability durability = Durability::kBatch;
   std::vector<std::string> last;
   Selection selection;
+  Changes changes;
   DirectIo direct_io = DirectIo::kAuto;
   Cipher cipher = Cipher::kNone;
   std::uint16_t streams = 1;

@@ -55,6 +55,7 @@ struct Setup {
   std::uint64_t bandwidth_limit = 0;
   std::vector<std::string> last;  // patterns of what is published after all else
   Selection selection;
+  Changes changes;
   std::vector<std::string> sources;  // typed paths, if the far side is the sender; else empty
   std::string target;                // typed path, if the far side is the receiver; else empty
 };
@@ -147,6 +148,7 @@ enum class PlanAction : std::uint8_t {
   kMade = 3,       // settled without contents: directory, symlink (dry run: would be)
   kKept = 4,       // directory or symlink that was already there
   kFailed = 5,     // cannot be replicated; an error about it is in the receiver's summary
+  kPassedOver = 6  // left as it stands at the target, or not, by what was asked
 };
 
 // Receiver's decision about a run of entries.

@@ -52,6 +52,40 @@ std::vector<FilterRule> read_rules(ByteReader& reader) {
   return rules;
 }
 
+void write_selection(ByteWriter& writer, const Selection& selection) {
+  write_list(writer, selection.rules, write_rule);
+  writer.boolean(selection.rules_see_source_name);
+  writer.u64(selection.bytes_min);
+  writer.u64(selection.bytes_max);
+  writer.boolean(selection.safe_links);
+}
+
+Selection read_selection(ByteReader& reader) {
+  Selection selection;
+  selection.rules = read_rules(reader);
+  selection.rules_see_source_name = reader.boolean();
+  selection.bytes_min = reader.u64();
+  selection.bytes_max = reader.u64();
+  selection.safe_links = reader.boolean();
+  return selection;
+}
+
+void write_changes(ByteWriter& writer, const Changes& changes) {
+  writer.u8(std::uint8_t(changes.comparison));
+  writer.boolean(changes.update);
+  writer.boolean(changes.existing_only);
+  writer.boolean(changes.new_only);
+}
+
+Changes read_changes(ByteReader& reader) {
+  Changes changes;
+  changes.comparison = reader.enumerator(Comparison::kSizeAndTime, Comparison::kNothing);
+  changes.update = reader.boolean();
+  changes.existing_only = reader.boolean();
+  changes.new_only = reader.boolean();
+  return changes;
+}
+
 std::uint16_t read_streams(ByteReader& reader) {
   return std::uint16_t(
       reader.ranged(reader.u16(), 1, limits::kStreamsMax, "number of streams out of bounds"));
@@ -137,8 +171,8 @@ void write_body(ByteWriter& writer, const Setup& body) {
   writer.u64(body.bandwidth_limit);
   const auto write_text = [](ByteWriter& out, const std::string& text) { out.string(text); };
   write_list(writer, body.last, write_text);
-  write_list(writer, body.selection.rules, write_rule);
-  writer.boolean(body.selection.rules_see_source_name);
+  write_selection(writer, body.selection);
+  write_changes(writer, body.changes);
   write_list(writer, body.sources, write_text);
   writer.string(body.target);
 }
@@ -166,8 +200,8 @@ Setup read_body<Setup>(ByteReader& reader) {
   body.timeout_ms = reader.u32();
   body.bandwidth_limit = reader.u64();
   body.last = read_list(reader, limits::kPatternsMax, kStringBytesMin, read_pattern);
-  body.selection.rules = read_rules(reader);
-  body.selection.rules_see_source_name = reader.boolean();
+  body.selection = read_selection(reader);
+  body.changes = read_changes(reader);
   body.sources = read_list(reader, limits::kSourcesMax, kStringBytesMin, read_path);
   body.target = read_path(reader);
   const bool far_side_sends = body.initiator == Role::kReceiver;

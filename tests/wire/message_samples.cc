@@ -25,6 +25,10 @@ Setup sample_setup() {
   setup.last = {"*.index", "/latest"};
   setup.selection.rules = {{true, "/keep/***"}, {false, "*.tmp"}};
   setup.selection.rules_see_source_name = true;
+  setup.selection.bytes_min = 5;
+  setup.selection.bytes_max = std::uint64_t{7} << 40;
+  setup.selection.safe_links = true;
+  setup.changes = {Comparison::kContents, true, true, true};
   setup.direct_io = DirectIo::kNever;
   setup.cipher = Cipher::kChaCha20Poly1305;
   setup.streams = 64;
@@ -110,7 +114,7 @@ std::vector<Message> sample_messages() {
       sample_target_accept(),
       sample_manifest_batch(),
       ManifestEnd{1'000'000, true},
-      PlanBatch{{{1, PlanAction::kSend}, {2, PlanAction::kFailed}}},
+      PlanBatch{{{1, PlanAction::kSend}, {2, PlanAction::kPassedOver}}},
       FileEnd{9, true, sample_checksum()},
       SettledBatch{{{1, true}, {2, false}}},
       sample_summary(),

@@ -86,6 +86,13 @@ TEST(Message, SetupSurvivesTheRoundTrip) {
   EXPECT_EQ(setup.last, (std::vector<std::string>{"*.index", "/latest"}));
   EXPECT_EQ(setup.selection.rules, sample_setup().selection.rules);
   EXPECT_TRUE(setup.selection.rules_see_source_name);
+  EXPECT_EQ(setup.selection.bytes_min, 5u);
+  EXPECT_EQ(setup.selection.bytes_max, std::uint64_t{7} << 40);
+  EXPECT_TRUE(setup.selection.safe_links);
+  EXPECT_EQ(setup.changes.comparison, Comparison::kContents);
+  EXPECT_TRUE(setup.changes.update);
+  EXPECT_TRUE(setup.changes.existing_only);
+  EXPECT_TRUE(setup.changes.new_only);
   EXPECT_EQ(setup.direct_io, DirectIo::kNever);
   EXPECT_EQ(setup.cipher, Cipher::kChaCha20Poly1305);
   EXPECT_EQ(setup.streams, 64);
@@ -214,12 +221,14 @@ TEST(Message, PlanAndSettledSurviveTheRoundTrip) {
                                                   {1, PlanAction::kUnchanged},
                                                   {5, PlanAction::kMade},
                                                   {6, PlanAction::kKept},
-                                                  {9, PlanAction::kFailed}}});
-  ASSERT_EQ(plan.decisions.size(), 5u);
+                                                  {9, PlanAction::kFailed},
+                                                  {10, PlanAction::kPassedOver}}});
+  ASSERT_EQ(plan.decisions.size(), 6u);
   EXPECT_EQ(plan.decisions[1].id, 1u);
   EXPECT_EQ(plan.decisions[1].action, PlanAction::kUnchanged);
   EXPECT_EQ(plan.decisions[4].id, 9u);
   EXPECT_EQ(plan.decisions[4].action, PlanAction::kFailed);
+  EXPECT_EQ(plan.decisions[5].action, PlanAction::kPassedOver);
   const SettledBatch settled = over_the_wire(SettledBatch{{{3, true}, {2, false}}});
   ASSERT_EQ(settled.entries.size(), 2u);
   EXPECT_EQ(settled.entries[0].id, 3u);

@@ -1,0 +1,94 @@
+"""What counts as changed, and what is left alone: the same as with rsync, on trees that are related in every way."""
+import os
+import random
+import subprocess
+
+from ssh_server import WAYS, SshCase, each_way
+from support import by_scale, main
+from trees import listing, names_in, write
+
+TIMES = (1_500_000_000_000_000_000, 1_600_000_000_000_000_000, 1_700_000_000_123_456_789)
+CONTENTS = (b"", b"one", b"two", b"longer", b"x" * 3000)
+
+
+def set_time(dice, path):
+    time = dice.choice(TIMES)
+    os.utime(path, ns=(time, time), follow_symlinks=False)
+
+
+def make_related_tree(dice, root, depth=0):
+    """Names tell whether it is a directory; files and symlinks take each other's place, and few contents and times
+    are there to choose from."""
+    os.mkdir(root)
+    for number in range(8):
+        path = f"{root}/{number}"
+        if dice.random() < 0.3:
+            continue
+        if number < 3:
+            if depth < 2:
+                make_related_tree(dice, path, depth + 1)
+            continue
+        if dice.random() < 0.2:
+            os.symlink(dice.choice(("3", "../4", "../../../x", "/etc/passwd", "a/../b")), path)
+        else:
+            write(path, dice.choice(CONTENTS))
+            os.chmod(path, dice.choice((0o644, 0o600)))
+        set_time(dice, path)
+    set_time(dice, root)
+
+
+OPTIONS = [["-u"], ["--existing"], ["--ignore-existing"], ["--existing", "--ignore-existing"], ["--size-only"],
+           ["-I"], ["-u", "--size-only"], ["--max-size=5"], ["--min-size=1K"], ["--min-size=1", "--max-size=3"],
+           ["--safe-links"], ["-u", "--existing", "--safe-links", "--max-size=100"]]
+
+
+class AsRsync(SshCase):
+    def test_the_same_is_changed_as_by_rsync(self):
+        for seed in range(by_scale(1, 2, 20) * len(OPTIONS)):
+            dice = random.Random(seed)
+            options = OPTIONS[seed % len(OPTIONS)]
+            directory = self.path(f"case{seed}")
+            os.mkdir(directory)
+            source, ours, theirs = (f"{directory}/{name}" for name in ("source", "ours", "theirs"))
+            make_related_tree(dice, source)
+            make_related_tree(dice, ours)
+            subprocess.run(["cp", "-a", ours, theirs], check=True)
+            way = WAYS[seed // len(OPTIONS) % len(WAYS)] if seed % 4 == 0 else "local"
+            with self.subTest(seed=seed, way=way, options=options):
+                subprocess.run(["rsync", "-a", *options, f"{source}/", theirs], check=True, capture_output=True)
+                self.expect(0, self.go(way, source, ours, *options))
+                self.assertEqual(listing(theirs), listing(ours))
+
+
+class Changes(SshCase):
+    def setUp(self):
+        super().setUp()
+        self.source, self.target = self.path("source"), self.path("target")
+        os.mkdir(self.source)
+        os.mkdir(self.target)
+
+    @each_way()
+    def test_what_is_passed_over_is_neither_sent_nor_counted_as_unchanged(self, way):
+        write(f"{self.source}/large", b"x" * 5000)
+        write(f"{self.source}/small", b"x")
+        report = self.expect(0, self.go(way, self.source, f"{self.target}/{way}", "--max-size=4K", "--json")).json()
+        self.assertEqual((2, 1, 0), tuple(report["files"][key] for key in ("total", "sent", "unchanged")))
+        self.assertEqual(["small"], names_in(f"{self.target}/{way}"))
+
+    def test_a_directory_that_is_not_made_has_nothing_below_it(self):
+        os.makedirs(f"{self.source}/new/below")
+        write(f"{self.source}/new/below/file", b"x")
+        self.expect(0, self.fgsync("--existing", self.source, self.target))
+        self.assertEqual([], names_in(self.target))
+
+    def test_newer_by_a_nanosecond_is_newer(self):
+        for root, time in ((self.source, TIMES[0]), (self.target, TIMES[0] + 1)):
+            write(f"{root}/file", root.encode())
+            os.utime(f"{root}/file", ns=(time, time))
+        self.expect(0, self.fgsync("-u", self.source, self.target))
+        with open(f"{self.target}/file", encoding="utf-8") as file:
+            self.assertEqual(self.target, file.read())
+
+
+if __name__ == "__main__":
+    main()
