@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "filter_rules.h"
+#include "list_file.h"
 #include "option_table.h"
 #include "option_values.h"
 #include "text.h"
@@ -160,6 +161,9 @@ void read_selection(const Reader& reader, TransferOptions& options) {
   Selection& selection = options.selection;
   selection.bytes_min = reader.read("min-size", parse_size, selection.bytes_min);
   selection.bytes_max = reader.read("max-size", parse_size, selection.bytes_max);
+  selection.one_file_system = reader.is_on("one-file-system");
+  selection.lists_paths = reader.find("files-from") != nullptr;
+  selection.lists_whole_directories = reader.is_on("recursive");
   selection.safe_links = reader.is_on("safe-links");
   options.changes.comparison = read_comparison(reader);
   options.changes.update = reader.is_on("update");
@@ -252,6 +256,9 @@ void place_locations(std::vector<Location> locations, TransferOptions& options) 
   options.sources = std::move(locations);
 
   const Location& first = options.sources.front();
+  if (options.selection.lists_paths && options.sources.size() > 1) {
+    usage("--files-from: its paths stand below one source");
+  }
   for (const Location& source : options.sources) {
     if (source.is_remote() && options.target.is_remote()) {
       usage("source and target are both remote: " + escape_name(source.display()) + " and " +
@@ -272,7 +279,11 @@ TransferOptions understand_transfer(const Settings& settings) {
   check_choices(settings);
   TransferOptions options = read_transfer(Reader(settings));
   refuse_what_is_not_offered(settings);
-  options.selection.rules = read_filter_rules(settings, Reader(settings).is_on("from0"));
+  const bool ends_with_nul = Reader(settings).is_on("from0");
+  options.selection.rules = read_filter_rules(settings, ends_with_nul);
+  if (options.selection.lists_paths) {
+    options.listed_paths = read_listed_paths(settings.at("files-from").value, ends_with_nul);
+  }
   return options;
 }
 

@@ -75,7 +75,7 @@ class Rules {
 
   void take_file(const Given& given, bool ends_with_nul) {
     for (ListedLine& line : read_list_file(given.value, ends_with_nul, kFileBytesMax)) {
-      if (line.text.front() == '#' || line.text.front() == ';') continue;
+      if (line.is_comment()) continue;
       take(std::move(line.text), given.source->include,
            escape_name(given.value) + ":" + std::to_string(line.number));
     }

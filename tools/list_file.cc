@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "fgsync/options.h"
 #include "settings.h"
 #include "text.h"
 
@@ -57,6 +58,25 @@ std::vector<ListedLine> read_list_file(const std::string& file, bool ends_with_n
         1, escape_name(file) + ":" + std::to_string(number) + ": a NUL in the line (see --from0)"};
   }
   return lines;
+}
+
+std::vector<std::string> read_listed_paths(const std::string& file, bool ends_with_nul) {
+  constexpr std::size_t kBytesMax = std::size_t{64} << 20;  // as limits of the library
+  constexpr std::size_t kPathsMax = std::size_t{2} << 20;
+  constexpr std::size_t kPathBytesMax = std::size_t{64} << 10;
+  std::vector<std::string> paths;
+  for (const ListedLine& line : read_list_file(file, ends_with_nul, kBytesMax)) {
+    if (line.is_comment()) continue;
+    const std::string where = escape_name(file) + ":" + std::to_string(line.number);
+    Result<std::string> path = parse_listed_path(line.text);
+    if (!path.ok()) {
+      throw CommandError{1, where + ": " + escape_name(line.text) + ": " + path.status().message()};
+    }
+    if (path->size() > kPathBytesMax) throw CommandError{1, where + ": the path is too long"};
+    if (paths.size() == kPathsMax) throw CommandError{1, where + ": at most 2097152 paths"};
+    paths.push_back(std::move(*path));
+  }
+  return paths;
 }
 
 }  // namespace fgsync::tools

@@ -40,12 +40,13 @@ constexpr OptionRow kTable[] = {
     {kSelection, 0, "include-from", kList, "FILE", kOffered, "", "patterns to take, from FILE"},
     {kSelection, 0, "exclude-from", kList, "FILE", kOffered, "",
      "patterns to leave out, from FILE (-: standard input)"},
-    {kSelection, 0, "files-from", kText, "FILE", kNotOffered, "",
-     "take only the paths that FILE lists"},
+    {kSelection, 0, "files-from", kText, "FILE", kOffered, "",
+     "take only the paths below SOURCE that FILE lists; of directories what is in them only "
+     "with -r"},
     {kSelection, '0', "from0", kNothing, "", kOffered, "", "such files end each line with NUL"},
     {kSelection, 0, "max-size", kText, "SIZE", kOffered, "", "leave larger files alone"},
     {kSelection, 0, "min-size", kText, "SIZE", kOffered, "", "leave smaller files alone"},
-    {kSelection, 'x', "one-file-system", kNothing, "", kNotOffered, "",
+    {kSelection, 'x', "one-file-system", kNothing, "", kOffered, "",
      "stay on the source's file system"},
 
     {kKept, 0, "no-owner", kNothing, "", kNotOffered, "", "do not keep owners"},
@@ -137,7 +138,7 @@ constexpr OptionRow kTable[] = {
     {kAutomation, 0, "stats", kNothing, "", kOffered, "", "print what each stage spent"},
 
     {kHabits, 'a', "archive", kNothing, "", kNoEffect, "", "always so"},
-    {kHabits, 'r', "recursive", kNothing, "", kNoEffect, "", "always so"},
+    {kHabits, 'r', "recursive", kNothing, "", kNoEffect, "", "always so, but for --files-from"},
     {kHabits, 'l', "links", kNothing, "", kNoEffect, "", "always so"},
     {kHabits, 'p', "perms", kNothing, "", kNoEffect, "", "always so"},
     {kHabits, 't', "times", kNothing, "", kNoEffect, "", "always so"},

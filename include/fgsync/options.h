@@ -7,6 +7,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "fgsync/status.h"
@@ -59,11 +60,21 @@ struct Selection {
   // The paths that they see begin with the source's own name, also where its contents are the
   // target's: TARGET was typed with a slash, as for rsync. replicate() sets it.
   bool rules_see_source_name = false;
+  // Nothing is walked but the paths that a list names (TransferOptions::listed_paths), directories
+  // among them with or without all that is below them.
+  bool lists_paths = false;
+  bool lists_whole_directories = false;
+  bool one_file_system = false;  // file systems that are mounted in the source are not entered
   // Files of other sizes are left as they stand at the target, or not.
   std::uint64_t bytes_min = 0;
   std::uint64_t bytes_max = std::numeric_limits<std::uint64_t>::max();
   bool safe_links = false;  // so are symlinks that lead out of the tree
 };
+
+// A path that a list names, relative to the source: without what says nothing ("a//./b/../c" is
+// "a/c"), empty for the source itself, with a slash at its end where what is in the directory is
+// meant too. kInvalidArgument for one that leads out.
+Result<std::string> parse_listed_path(std::string_view text);
 
 // What a file at the target must have in common with the source's to count as the same.
 enum class Comparison : std::uint8_t { kSizeAndTime, kSize, kContents, kNothing };
@@ -85,6 +96,7 @@ struct TransferOptions {
   bool compare = false;
   bool report_entries = false;  // Observer::on_entry is wanted
   Selection selection;
+  std::vector<std::string> listed_paths;  // with selection.lists_paths; from parse_listed_path()
   Changes changes;
 
   // Landing.

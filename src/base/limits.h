@@ -77,6 +77,13 @@ inline constexpr std::size_t kPatternBytesMax = 4 * kKiB;
 inline constexpr std::size_t kFilterRulesMax = 16 * 1024;
 inline constexpr std::size_t kFilterBytesMax = 512 * kKiB;
 
+// Paths that a list names, and their bytes: they take the memory of the side that walks.
+inline constexpr std::size_t kListedPathsMax = std::size_t{2} << 20;
+inline constexpr std::size_t kListedBytesMax = 64 * kMiB;
+// In one message, which is closed when it has so many bytes of them or more.
+inline constexpr std::size_t kListedBatchPaths = 16 * 1024;
+inline constexpr std::size_t kListedBatchBytes = 512 * kKiB;
+
 // What counts as progress for --timeout: so many bytes of contents read, sent, received, verified
 // or written. An entry that is listed, planned or settled stands for a page. Anything less is what
 // a peer could do for ever to keep a session that leads nowhere.
@@ -106,6 +113,8 @@ static_assert(kErrorBatchEntries * (2 * kErrorTextBytesMax + 64) < kControlMessa
 static_assert(kNoteBatchEntries * (kErrorTextBytesMax + 64) < kControlMessageBytesMax);
 static_assert(kEntriesOutstandingMax * 16 < kControlMessageBytesMax);
 static_assert(kHeldChunksMax * 16 + 64 < kControlMessageBytesMax);
+static_assert(kListedBatchBytes + kPathArgumentBytesMax + kListedBatchPaths * 4 + 64 <
+              kControlMessageBytesMax);
 static_assert(kFilterBytesMax + kFilterRulesMax * 8 < kControlMessageBytesMax);
 static_assert(3 * kErrorTextBytesMax + 1024 < kStartAnswerBytesMax);
 static_assert(kChunkBytesMax % kSlotAlignment == 0 && kChunkBytesMin % kSlotAlignment == 0);

@@ -6,31 +6,79 @@
 #include "base/mark.h"
 
 namespace fgsync::storage {
+namespace {
+
+// The names of one branch of a list, which need not be there.
+class ListedNames final : public io::DirectoryReader {
+ public:
+  ListedNames(const selection::ListedPaths& paths, const selection::ListedPaths::Branch& branch)
+      : paths_(paths), left_(branch) {}
+
+  Result<bool> next(std::size_t count, std::vector<io::DirectoryEntry>& entries) override {
+    if (left_.empty()) return false;
+    for (; count > 0 && !left_.empty(); --count) {
+      selection::ListedPaths::Child child = paths_.first_of(left_);
+      left_.begin = child.next;
+      entries.push_back({std::move(child.name), io::FileType::kUnknown});
+    }
+    return true;
+  }
+
+ private:
+  const selection::ListedPaths& paths_;
+  selection::ListedPaths::Branch left_;
+};
+
+}  // namespace
 
 TreeWalker::TreeWalker(io::FileSystem& files, DirectoryTree& tree, std::uint64_t first_id,
                        WalkScope scope)
     : files_(files), tree_(tree), next_id_(first_id), scope_(std::move(scope)) {}
 
-void TreeWalker::add_directory(std::uint64_t id) { pending_.push_back(id); }
+void TreeWalker::add_directory(std::uint64_t id) {
+  Reach reach;
+  if (scope_.listed != nullptr) {
+    const Listed::Child root = scope_.listed->root();
+    reach.all_names = root.with_names;
+    reach.all_below = root.is_listed && scope_.listed_directories_whole;
+    reach.listed = root.below;
+  }
+  pending_.push_back({id, reach});
+}
 
 // An unreadable or vanished directory is reported and passed over.
-bool TreeWalker::start_directory(std::uint64_t id, std::vector<WalkError>& errors) {
-  auto handle = tree_.open(id);
+bool TreeWalker::start_directory(const Pending& pending, std::vector<WalkError>& errors) {
+  auto handle = tree_.open(pending.id);
   Status status = handle.status();
   if (status.ok()) {
-    auto reader = files_.list(**handle);
-    if (reader.ok()) {
-      current_ = id;
-      current_path_ = scope_.rules != nullptr ? path_below_root(id) : "";
-      current_handle_ = std::move(*handle);
-      reader_ = std::move(*reader);
-      return true;
-    }
-    status = reader.status();
+    current_ = pending.id;
+    current_path_ = scope_.rules != nullptr ? path_below_root(current_) : "";
+    current_handle_ = std::move(*handle);
+    reach_ = pending.reach;
+    status = list(errors);
+    if (status.ok()) return true;
+    current_handle_.reset();
   }
   mark("walk_directory_unreadable");
-  errors.push_back({tree_.path_of(id), std::move(status), true});
+  errors.push_back({tree_.path_of(pending.id), std::move(status), true});
   return false;
+}
+
+Status TreeWalker::list(std::vector<WalkError>& errors) {
+  if (!reach_.all_names) {
+    reader_ = std::make_unique<ListedNames>(*scope_.listed, reach_.listed);
+    return Status();
+  }
+  // Those that are not there would not be missed.
+  for (Listed::Branch left = reach_.listed; !left.empty();) {
+    const Listed::Child child = scope_.listed->first_of(left);
+    left.begin = child.next;
+    const Status looked = files_.stat_at(*current_handle_, child.name).status();
+    if (looked.code() == ErrorCode::kNotFound) fail(child.name, child, looked, errors);
+  }
+  auto reader = files_.list(*current_handle_);
+  if (reader.ok()) reader_ = std::move(*reader);
+  return reader.status();
 }
 
 bool TreeWalker::next(std::size_t count, std::vector<WalkedEntry>& entries,
@@ -41,13 +89,13 @@ bool TreeWalker::next(std::size_t count, std::vector<WalkedEntry>& entries,
   while (looked_at < count) {
     if (reader_ == nullptr) {
       if (pending_.empty()) return looked_at > 0;
-      const std::uint64_t id = pending_.back();
+      const Pending pending = pending_.back();
       pending_.pop_back();
       ++looked_at;
-      if (!start_directory(id, errors)) continue;
+      if (!start_directory(pending, errors)) continue;
     }
-    listed_.clear();
-    const auto more = reader_->next(count - looked_at, listed_);
+    names_.clear();
+    const auto more = reader_->next(count - looked_at, names_);
     if (!more.ok()) {
       errors.push_back({tree_.path_of(current_), more.status(), true});
       ++looked_at;
@@ -57,8 +105,8 @@ bool TreeWalker::next(std::size_t count, std::vector<WalkedEntry>& entries,
       current_handle_.reset();
       continue;
     }
-    for (const io::DirectoryEntry& listed : listed_) visit(listed, entries, errors);
-    looked_at += listed_.size();
+    for (const io::DirectoryEntry& name : names_) visit(name, entries, errors);
+    looked_at += names_.size();
   }
   return true;
 }
@@ -77,42 +125,80 @@ bool TreeWalker::is_left_out(const std::string& name, io::FileType type) const {
          scope_.rules->leave_out(current_path_ + name, type == io::FileType::kDirectory);
 }
 
-void TreeWalker::visit(const io::DirectoryEntry& listed, std::vector<WalkedEntry>& entries,
+std::optional<TreeWalker::Listed::Child> TreeWalker::listed_child(const std::string& name) const {
+  if (reach_.listed.empty()) return std::nullopt;
+  return scope_.listed->find(reach_.listed, name);
+}
+
+void TreeWalker::visit(const io::DirectoryEntry& found, std::vector<WalkedEntry>& entries,
                        std::vector<WalkError>& errors) {
-  const bool state_name = listed.name == kStateDirectoryName;
-  if (state_name && listed.type == io::FileType::kDirectory) return;
-  if (listed.type != io::FileType::kUnknown && is_left_out(listed.name, listed.type)) return;
-  auto status = files_.stat_at(*current_handle_, listed.name);
-  if (!status.ok()) {
-    mark("walk_entry_failed");
-    errors.push_back({tree_.path_of(current_, listed.name), status.status()});
+  const bool state_name = found.name == kStateDirectoryName;
+  if (state_name && found.type == io::FileType::kDirectory) return;
+  const std::optional<Listed::Child> child = listed_child(found.name);
+  // Rather than merely on the way to what is listed, which no rule keeps from being so.
+  bool chosen = reach_.all_names || child->is_listed;
+  const bool leads_on = child && !child->below.empty();
+  if (found.type != io::FileType::kUnknown && !leads_on && is_left_out(found.name, found.type)) {
     return;
   }
-  if (listed.type != status->type && is_left_out(listed.name, status->type)) return;
+  auto status = files_.stat_at(*current_handle_, found.name);
+  if (!status.ok()) {
+    mark("walk_entry_failed");
+    return fail(found.name, child, status.status(), errors);
+  }
   const bool directory = status->type == io::FileType::kDirectory;
+  if (chosen && is_left_out(found.name, status->type)) chosen = false;
+  if (!chosen && !leads_on) return;
+  if (leads_on && !directory) {
+    return fail(found.name, child, Status(ErrorCode::kIoError, "looking at it: Not a directory"),
+                errors);
+  }
   if (state_name) {
     if (directory) return;
     // Left out, but not in silence: it is somebody's file, and the target keeps this name for
     // itself.
-    errors.push_back({tree_.path_of(current_, listed.name),
-                      Status(ErrorCode::kRefused, "this name is kept for the state directory")});
-    return;
+    return fail(found.name, child,
+                Status(ErrorCode::kRefused, "this name is kept for the state directory"), errors);
   }
   WalkedEntry entry;
   if (status->type == io::FileType::kSymlink) {
-    auto target = files_.read_link(*current_handle_, listed.name);
-    if (!target.ok()) {
-      errors.push_back({tree_.path_of(current_, listed.name), target.status()});
-      return;
-    }
+    auto target = files_.read_link(*current_handle_, found.name);
+    if (!target.ok()) return fail(found.name, child, target.status(), errors);
     entry.symlink_target = std::move(*target);
   }
   entry.id = next_id_++;
   entry.parent = current_;
-  entry.name = listed.name;
+  entry.name = found.name;
   entry.status = *status;
-  if (directory && tree_.add(entry.id, current_, listed.name)) pending_.push_back(entry.id);
+  if (directory && tree_.add(entry.id, current_, found.name) &&
+      (!scope_.device || *scope_.device == status->device)) {
+    const Reach reach = reach_below(child, chosen);
+    if (reach.all_names || !reach.listed.empty()) pending_.push_back({entry.id, reach});
+  }
   entries.push_back(std::move(entry));
+}
+
+TreeWalker::Reach TreeWalker::reach_below(const std::optional<Listed::Child>& child,
+                                          bool chosen) const {
+  const bool listed = chosen && child && child->is_listed;
+  Reach reach;
+  reach.all_below = chosen && (reach_.all_below || (listed && scope_.listed_directories_whole));
+  reach.all_names = reach.all_below || (listed && child->with_names);
+  if (child) reach.listed = child->below;
+  return reach;
+}
+
+// Of what is listed every path is named that stands or falls with it.
+void TreeWalker::fail(const std::string& name, const std::optional<Listed::Child>& child,
+                      const Status& status, std::vector<WalkError>& errors) const {
+  if (!child) {
+    errors.push_back({tree_.path_of(current_, name), status});
+    return;
+  }
+  if (child->is_listed) errors.push_back({tree_.path_of(current_, name), status, true, true});
+  for (std::size_t i = child->below.begin; i < child->below.end; ++i) {
+    errors.push_back({scope_.listed->path(i), status, true, true});
+  }
 }
 
 }  // namespace fgsync::storage

@@ -8,12 +8,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "fgsync/status.h"
 #include "io/file_system.h"
 #include "selection/filter_rules.h"
+#include "selection/listed_paths.h"
 #include "storage/directory_tree.h"
 
 namespace fgsync::storage {
@@ -33,6 +35,7 @@ struct WalkError {
   std::string path;
   Status status;           // kNotFound: it vanished between listing and looking
   bool directory = false;  // its contents are missing from the walk: the walk is incomplete
+  bool listed = false;     // it was asked for by name; kNotFound: it is not there
 };
 
 // What of a tree is walked.
@@ -41,6 +44,12 @@ struct WalkScope {
   std::string prefix;
   // Outlives the walker; nullptr: nothing is left out.
   const selection::FilterRules* rules = nullptr;
+  // Outlives the walker; nullptr: everything, else what it names, and directories on the way. Those
+  // that it names are walked whole only if so said.
+  const selection::ListedPaths* listed = nullptr;
+  bool listed_directories_whole = false;
+  // Directories elsewhere are yielded, and not entered.
+  std::optional<std::uint64_t> device = {};
 };
 
 // Not thread-safe; next() blocks (call it inside a blocking job). Directories are entered into
@@ -63,22 +72,40 @@ class TreeWalker {
   bool next(std::size_t count, std::vector<WalkedEntry>& entries, std::vector<WalkError>& errors);
 
  private:
-  bool start_directory(std::uint64_t id, std::vector<WalkError>& errors);
+  using Listed = selection::ListedPaths;
+  // How much of a directory is walked: all names in it or those that are listed; and whether all
+  // below them is.
+  struct Reach {
+    bool all_names = true;
+    bool all_below = true;
+    Listed::Branch listed = {};
+  };
+  struct Pending {
+    std::uint64_t id;
+    Reach reach;
+  };
+  bool start_directory(const Pending& pending, std::vector<WalkError>& errors);
+  Status list(std::vector<WalkError>& errors);
+  std::optional<Listed::Child> listed_child(const std::string& name) const;
+  Reach reach_below(const std::optional<Listed::Child>& child, bool chosen) const;
+  void fail(const std::string& name, const std::optional<Listed::Child>& child,
+            const Status& status, std::vector<WalkError>& errors) const;
   std::string path_below_root(std::uint64_t id) const;
   bool is_left_out(const std::string& name, io::FileType type) const;
-  void visit(const io::DirectoryEntry& listed, std::vector<WalkedEntry>& entries,
+  void visit(const io::DirectoryEntry& found, std::vector<WalkedEntry>& entries,
              std::vector<WalkError>& errors);
 
   io::FileSystem& files_;
   DirectoryTree& tree_;
   std::uint64_t next_id_;
   const WalkScope scope_;
-  std::vector<std::uint64_t> pending_;  // directories still to be listed
-  std::uint64_t current_ = 0;           // the directory being listed
-  std::string current_path_;            // with a slash at the end, if there are rules
+  std::vector<Pending> pending_;  // directories still to be listed
+  std::uint64_t current_ = 0;     // the directory being listed
+  Reach reach_;                   // of it
+  std::string current_path_;      // with a slash at the end, if there are rules
   DirectoryReference current_handle_;
   std::unique_ptr<io::DirectoryReader> reader_;
-  std::vector<io::DirectoryEntry> listed_;  // one batch of the reader; kept for its memory
+  std::vector<io::DirectoryEntry> names_;  // one batch of the reader; kept for its memory
 };
 
 }  // namespace fgsync::storage

@@ -85,7 +85,15 @@ io::Task<void> FarSession::take_role(Session* session, Role* role, const Session
   const std::unique_ptr<DataConnections> connections = decorated(
       settings_.decorate, *session,
       std::make_unique<IncomingConnections>(*session, *keys, listener_, kConnectPatience));
-  if (setup->initiator == wire::Role::kReceiver) {
+  const bool sends = setup->initiator == wire::Role::kReceiver;
+  if (sends && setup->selection.lists_paths) {
+    Status taken = co_await take_listed_paths(*session);
+    if (!taken.ok()) {
+      co_await refuse(*session, taken);
+      co_return;
+    }
+  }
+  if (sends) {
     co_await run_sender(session, role, setup->sources, connections.get());
   } else {
     co_await run_receiver(session, role, setup->target, make_session_name(session->environment()),

@@ -71,7 +71,7 @@ io::Task<void> ManifestSender::run(const std::vector<ResolvedSource>& sources,
     SourceTree* const tree = place_source(sources[i], accept.names[i], accept.replica_of_contents);
     if (tree == nullptr) continue;
     announce_source(sources[i], *tree, accept.names[i], accept.replica_of_contents);
-    if (description.is_directory) co_await walk(tree, name);
+    if (description.is_directory) co_await walk(tree, scope_of(sources[i], name));
   }
   send_batch();
   session_.push(wire::ManifestEnd{.entries = entries_, .incomplete = incomplete_});
@@ -124,11 +124,24 @@ void ManifestSender::announce_source(const ResolvedSource& source, SourceTree& t
                     .file = nullptr});
 }
 
-io::Task<void> ManifestSender::walk(SourceTree* tree, std::string rules_prefix) {
+storage::WalkScope ManifestSender::scope_of(const ResolvedSource& source,
+                                            std::string rules_prefix) {
+  const Selection& selection = session_.parameters.selection;
+  storage::WalkScope scope;
+  if (!rules_.empty()) scope.rules = &rules_;
+  if (selection.lists_paths) {
+    listed_.leave_out(rules_, rules_prefix);
+    scope.listed = &listed_;
+    scope.listed_directories_whole = selection.lists_whole_directories;
+  }
+  if (selection.one_file_system) scope.device = source.status.device;
+  scope.prefix = std::move(rules_prefix);
+  return scope;
+}
+
+io::Task<void> ManifestSender::walk(SourceTree* tree, storage::WalkScope scope) {
   io::Io& io = session_.control_io();
-  storage::TreeWalker walker(
-      session_.files(), *tree->directories, next_id_,
-      {.prefix = std::move(rules_prefix), .rules = rules_.empty() ? nullptr : &rules_});
+  storage::TreeWalker walker(session_.files(), *tree->directories, next_id_, std::move(scope));
   walker.add_directory(0);
   for (bool more = true; more && !session_.failed();) {
     co_await window_.wait_open(io);
@@ -176,7 +189,7 @@ void ManifestSender::announce_walked(const SourceTree& tree,
   for (const storage::WalkError& error : errors) {
     const std::string path =
         tree.display == "/" ? "/" + error.path : tree.display + "/" + error.path;
-    const bool vanished = error.status.code() == ErrorCode::kNotFound;
+    const bool vanished = error.status.code() == ErrorCode::kNotFound && !error.listed;
     session_.errors().add(
         path, vanished ? Status(ErrorCode::kSourceChanged, "looking at it: it has vanished")
                        : error.status);

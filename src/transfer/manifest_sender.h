@@ -7,9 +7,11 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "selection/filter_rules.h"
+#include "selection/listed_paths.h"
 #include "storage/tree_walker.h"
 #include "transfer/flow_window.h"
 #include "transfer/markers.h"
@@ -26,7 +28,8 @@ class ManifestSender {
         outgoing_(outgoing),
         window_(window),
         markers_(session.parameters.last),
-        rules_(session.parameters.selection.rules) {}
+        rules_(session.parameters.selection.rules),
+        listed_(std::move(session.listed_paths)) {}
 
   // Announces everything of `sources` under the names that the receiver gave them, then the end of
   // the manifest. On the control worker.
@@ -43,7 +46,8 @@ class ManifestSender {
                        bool as_root);
   SourceTree* place_source(const ResolvedSource& source, const std::string& name, bool as_root);
   std::string name_for_rules(const wire::SourceDescription& source, bool as_root) const;
-  io::Task<void> walk(SourceTree* tree, std::string rules_prefix);
+  io::Task<void> walk(SourceTree* tree, storage::WalkScope scope);
+  storage::WalkScope scope_of(const ResolvedSource& source, std::string rules_prefix);
   void announce_walked(const SourceTree& tree, std::vector<storage::WalkedEntry> walked,
                        std::vector<storage::WalkError> errors);
   void announce(OutgoingEntry entry);
@@ -54,6 +58,7 @@ class ManifestSender {
   FlowWindow& window_;
   const Markers markers_;
   const selection::FilterRules rules_;
+  selection::ListedPaths listed_;  // with parameters.selection.lists_paths
   std::vector<std::unique_ptr<SourceTree>> trees_;
   std::map<std::string, SourceTree*> trees_of_files_;  // by directory
   wire::ManifestBatch batch_;

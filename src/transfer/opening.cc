@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/limits.h"
 #include "base/mark.h"
 #include "transfer/tree_target.h"
 #include "transport/session_secret.h"
@@ -97,10 +98,49 @@ io::Task<Result<wire::Setup>> answer_setup(Session& session, std::uint16_t strea
   co_return std::move(*setup);
 }
 
+io::Task<Status> tell_listed_paths(Session& session, const std::vector<std::string>* paths) {
+  for (std::size_t next = 0; next < paths->size() || next == 0;) {
+    wire::ListedPaths message;
+    for (std::size_t bytes = 0; next < paths->size() && bytes < limits::kListedBatchBytes &&
+                                message.paths.size() < limits::kListedBatchPaths;
+         ++next) {
+      bytes += (*paths)[next].size();
+      message.paths.push_back((*paths)[next]);
+    }
+    message.more = next < paths->size();
+    Status told = co_await tell(session, std::move(message));
+    if (!told.ok() || next == paths->size()) co_return told;
+  }
+  co_return Status();
+}
+
+io::Task<Status> take_listed_paths(Session& session) {
+  std::size_t bytes = 0;
+  for (bool more = true; more;) {
+    Result<wire::ListedPaths> message = co_await expect<wire::ListedPaths>(session);
+    if (!message.ok()) co_return message.status();
+    more = message->more;
+    for (std::string& path : message->paths) {
+      bytes += path.size();
+      const Result<std::string> read = parse_listed_path(path);
+      if (!read.ok() || *read != path || bytes > limits::kListedBytesMax ||
+          session.listed_paths.size() == limits::kListedPathsMax) {
+        co_return Status(ErrorCode::kProtocolError,
+                         session.peer() + ": a list that is not possible");
+      }
+      session.listed_paths.push_back(std::move(path));
+    }
+    session.add_progress();
+  }
+  co_return Status();
+}
+
 io::Task<Result<OfferedSources>> offer_sources(Session& session, std::vector<std::string> paths) {
   Result<std::vector<ResolvedSource>> sources = Status(ErrorCode::kUnusable, "not resolved");
-  co_await io::run_blocking(session.control_io(),
-                            [&] { sources = resolve_sources(session.environment(), paths); });
+  co_await io::run_blocking(session.control_io(), [&] {
+    sources =
+        resolve_sources(session.environment(), paths, session.parameters.selection.lists_paths);
+  });
   if (!sources.ok()) co_return sources.status();
   wire::SourceOffer offer;
   for (const ResolvedSource& source : *sources) offer.sources.push_back(source.description);

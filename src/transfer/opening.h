@@ -26,6 +26,10 @@ io::Task<Result<wire::SetupReply>> propose_setup(Session& session, wire::Setup s
 io::Task<Result<wire::Setup>> answer_setup(Session& session, std::uint16_t streams_max,
                                            std::string io_engine);
 
+// The paths of a list, from an initiator that receives to the sender, which refuses what is none.
+io::Task<Status> tell_listed_paths(Session& session, const std::vector<std::string>* paths);
+io::Task<Status> take_listed_paths(Session& session);
+
 // Sender: resolves the sources on this host, offers them, and learns where they land.
 struct OfferedSources {
   std::vector<ResolvedSource> sources;

@@ -126,9 +126,17 @@ io::Task<void> RemoteRun::take_role(Session* session, Role* role, const FarAddre
   const std::unique_ptr<DataConnections> connections = decorated(
       plan_.decorate, *session, std::make_unique<OutgoingConnections>(*session, *keys, route));
   if (plan_.setup.initiator == wire::Role::kSender) {
+    session->listed_paths = plan_.listed_paths;
     std::vector<std::string> sources = plan_.sources;
     co_await run_sender(session, role, std::move(sources), connections.get());
   } else {
+    if (plan_.setup.selection.lists_paths) {
+      Status told = co_await tell_listed_paths(*session, &plan_.listed_paths);
+      if (!told.ok()) {
+        co_await refuse(*session, told);
+        co_return;
+      }
+    }
     std::string target = plan_.target;
     co_await run_receiver(session, role, std::move(target),
                           make_session_name(session->environment()), connections.get());

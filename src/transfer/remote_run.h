@@ -55,8 +55,10 @@ class RemoteRun {
     wire::Setup setup;                 // what is proposed; it says which side sends
     std::vector<std::string> sources;  // this side's, if it sends
     std::string target;                // this side's, if it receives
-    std::string host;                  // the far one, for people
-    std::string source_prefix;         // in front of paths there, for people: "HOST:" or nothing
+    std::vector<std::string>
+        listed_paths;           // for the sender, if the setup says that there is a list
+    std::string host;           // the far one, for people
+    std::string source_prefix;  // in front of paths there, for people: "HOST:" or nothing
     std::string target_prefix;
     bool wants_paths = false;
     bool names_far_engine = false;  // if it is not this side's

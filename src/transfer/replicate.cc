@@ -165,6 +165,7 @@ io::Task<void> Run::run_local() {
   sender.parameters =
       agreed_parameters(setup(), {.streams = streams_, .cipher = Cipher::kNone, .io_engine = {}});
   receiver.parameters = sender.parameters;
+  sender.listed_paths = options_.listed_paths;
   if (wants_all()) sender.want_paths();
   auto pool = make_buffer_pool(sender.parameters);
   if (!pool.ok()) {
@@ -229,6 +230,7 @@ io::Task<void> Run::run_remote() {
   plan.setup = setup();
   plan.sources = source_paths();
   plan.target = options_.target.path;
+  plan.listed_paths = options_.listed_paths;
   plan.host = far_location().host;
   (pushes() ? plan.target_prefix : plan.source_prefix) = far_location().host + ":";
   plan.wants_paths = wants_all();

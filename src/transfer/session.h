@@ -82,6 +82,8 @@ class Session {
 
   // Set during the opening phases, constant from then on.
   SessionParameters parameters;
+  // What a sender walks by, with parameters.selection.lists_paths; taken when the walk is set up.
+  std::vector<std::string> listed_paths;
   BufferPool* pool = nullptr;
   std::vector<std::unique_ptr<DataStream>> streams;
   // Replaces connections that are lost; nullptr: one that is lost has failed the session.

@@ -78,11 +78,20 @@ Result<std::vector<wire::DirectoryIdentity>> ancestry_of(io::Environment& enviro
 }
 
 Result<std::vector<ResolvedSource>> resolve_sources(io::Environment& environment,
-                                                    const std::vector<std::string>& paths) {
+                                                    const std::vector<std::string>& paths,
+                                                    bool lists_paths) {
   std::vector<ResolvedSource> sources;
+  if (lists_paths && paths.size() != 1) {
+    return Status(ErrorCode::kInvalidArgument, "the paths of a list stand below one source");
+  }
   for (const std::string& path : paths) {
     Result<ResolvedSource> source = resolve_source(environment, path);
     if (!source.ok()) return source.status();
+    wire::SourceDescription& description = source->description;
+    if (lists_paths && !description.is_directory) {
+      return Status(ErrorCode::kUnusable, path + ": the paths of a list stand below a directory");
+    }
+    description.contents_only |= lists_paths;
     sources.push_back(std::move(*source));
   }
   return sources;

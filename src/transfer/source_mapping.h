@@ -17,9 +17,11 @@ struct ResolvedSource {
 };
 
 // Looks at each path. kUnusable when one is missing, unreadable, or neither a directory nor a
-// regular file. A symlink named as SOURCE stands for what it leads to. Blocks.
+// regular file. A symlink named as SOURCE stands for what it leads to. With `lists_paths` there is
+// one directory, and it stands for its contents. Blocks.
 Result<std::vector<ResolvedSource>> resolve_sources(io::Environment& environment,
-                                                    const std::vector<std::string>& paths);
+                                                    const std::vector<std::string>& paths,
+                                                    bool lists_paths = false);
 
 // Identities of the directory `path` (absolute, without symlinks) and of all its parents, from
 // itself up.

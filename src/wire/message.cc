@@ -14,10 +14,11 @@ constexpr std::size_t kMessageTypes = std::variant_size_v<Message>;
 
 // By position in Message, for messages to people.
 constexpr std::array<std::string_view, kMessageTypes> kMessageNames = {
-    "hello",        "setup",     "setup reply", "source offer",    "target accept", "manifest",
-    "manifest end", "plan",      "file end",    "settled entries", "summary",       "errors",
-    "notes",        "heartbeat", "abort",       "data end",        "held chunks",   "stream ended"};
-static_assert(std::is_same_v<std::variant_alternative_t<17, Message>, StreamEnded>);
+    "hello",    "setup",        "setup reply",  "source offer", "target accept",
+    "manifest", "manifest end", "plan",         "file end",     "settled entries",
+    "summary",  "errors",       "notes",        "heartbeat",    "abort",
+    "data end", "held chunks",  "stream ended", "differences",  "listed paths"};
+static_assert(std::is_same_v<std::variant_alternative_t<19, Message>, ListedPaths>);
 
 // Reads the body of the alternative at `index`.
 template <std::size_t... kIndexes>

@@ -240,11 +240,18 @@ struct DifferenceBatch {
   std::vector<Difference> differences;
 };
 
+// From an initiator that receives, after SetupReply: paths that its list names, below the source.
+// At most limits::kListedBatchPaths; whoever fills it closes it at limits::kListedBatchBytes.
+struct ListedPaths {
+  std::vector<std::string> paths;
+  bool more = false;  // another one follows
+};
+
 // The wire's type byte is one plus the position here: append, never reorder.
 using Message =
     std::variant<Hello, Setup, SetupReply, SourceOffer, TargetAccept, ManifestBatch, ManifestEnd,
                  PlanBatch, FileEnd, SettledBatch, Summary, ErrorBatch, NoteBatch, Heartbeat, Abort,
-                 DataEnd, HeldChunks, StreamEnded, DifferenceBatch>;
+                 DataEnd, HeldChunks, StreamEnded, DifferenceBatch, ListedPaths>;
 
 // The caller keeps batches within their limits (asserted), and then the message is within
 // limits::kControlMessageBytesMax. Setup, SourceOffer and TargetAccept alone can go past it, with

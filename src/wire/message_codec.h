@@ -28,6 +28,7 @@ void write_body(ByteWriter& writer, const Abort& body);
 void write_body(ByteWriter& writer, const DataEnd& body);
 void write_body(ByteWriter& writer, const HeldChunks& body);
 void write_body(ByteWriter& writer, const StreamEnded& body);
+void write_body(ByteWriter& writer, const ListedPaths& body);
 void write_body(ByteWriter& writer, const DifferenceBatch& body);
 
 template <typename Body>
@@ -68,6 +69,8 @@ template <>
 HeldChunks read_body<HeldChunks>(ByteReader& reader);
 template <>
 StreamEnded read_body<StreamEnded>(ByteReader& reader);
+template <>
+ListedPaths read_body<ListedPaths>(ByteReader& reader);
 template <>
 DifferenceBatch read_body<DifferenceBatch>(ByteReader& reader);
 

@@ -55,6 +55,9 @@ std::vector<FilterRule> read_rules(ByteReader& reader) {
 void write_selection(ByteWriter& writer, const Selection& selection) {
   write_list(writer, selection.rules, write_rule);
   writer.boolean(selection.rules_see_source_name);
+  writer.boolean(selection.lists_paths);
+  writer.boolean(selection.lists_whole_directories);
+  writer.boolean(selection.one_file_system);
   writer.u64(selection.bytes_min);
   writer.u64(selection.bytes_max);
   writer.boolean(selection.safe_links);
@@ -64,6 +67,9 @@ Selection read_selection(ByteReader& reader) {
   Selection selection;
   selection.rules = read_rules(reader);
   selection.rules_see_source_name = reader.boolean();
+  selection.lists_paths = reader.boolean();
+  selection.lists_whole_directories = reader.boolean();
+  selection.one_file_system = reader.boolean();
   selection.bytes_min = reader.u64();
   selection.bytes_max = reader.u64();
   selection.safe_links = reader.boolean();
@@ -259,6 +265,21 @@ TargetAccept read_body<TargetAccept>(ByteReader& reader) {
     body.displays.push_back(read_path(reader));
     reader.require(body.names.back().empty() == body.replica_of_contents, "name not allowed");
   }
+  return body;
+}
+
+void write_body(ByteWriter& writer, const ListedPaths& body) {
+  FGSYNC_ASSERT(body.paths.size() <= limits::kListedBatchPaths);
+  writer.boolean(body.more);
+  write_list(writer, body.paths,
+             [](ByteWriter& out, const std::string& path) { out.string(path); });
+}
+
+template <>
+ListedPaths read_body<ListedPaths>(ByteReader& reader) {
+  ListedPaths body;
+  body.more = reader.boolean();
+  body.paths = read_list(reader, limits::kListedBatchPaths, kStringBytesMin, read_path);
   return body;
 }
 

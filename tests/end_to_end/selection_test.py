@@ -1,10 +1,12 @@
 """What the rules about names leave out stays where it is, and rsync leaves out the same."""
 import os
 import random
+import stat
 import subprocess
 
+from mounts import mount_tmpfs
 from ssh_server import WAYS, SshCase, each_way
-from support import by_scale, main
+from support import by_scale, main, needs_root
 from trees import listing, names_in, write
 
 # Few, so that patterns meet names.
@@ -59,6 +61,10 @@ def random_options(dice, directory):
 
 def names_below(root):
     return {path for path in listing(root) if b".fgsync" not in path.split(b"/")} - {b"."}
+
+
+def without_directory_times(root):
+    return {path: entry[:5] if stat.S_ISDIR(entry[0]) else entry for path, entry in listing(root).items()}
 
 
 class AsRsync(SshCase):
@@ -126,6 +132,90 @@ class Rules(SshCase):
                 result = self.expect(1, self.fgsync(*options, self.source, self.target))
                 self.assertEqual(1, result.text().count("\n"), result.text())
                 self.assertFalse(os.path.exists(self.target))
+
+
+class ListedPaths(SshCase):
+    def setUp(self):
+        super().setUp()
+        self.source, self.target = self.path("source"), self.path("target")
+        for name in ("a/b/deep", "c", "odd\nname"):
+            os.makedirs(f"{self.source}/{name}")
+        for name in ("a/one", "a/b/two", "a/b/deep/three", "c/four", "five", "odd\nname/six", "#seven"):
+            write(f"{self.source}/{name}", b"new")
+
+    def listed(self, *lines, end="\n"):
+        write(self.path("list"), "".join(line + end for line in lines).encode())
+        return f"--files-from={self.path('list')}"
+
+    def test_the_same_arrives_as_with_rsync(self):
+        lists = [["a/b/two"], ["a/b/"], ["a/", "#x"], ["."], ["./", "a/b/deep/"], ["/c//four", "a/../five"],
+                 ["# comment", ";c", "", "a/one", "c"], ["a", "a/b/deep/three"], ["./#seven"], []]
+        ours_number = 0
+        for number, lines in enumerate(lists):
+            for recursive, rules in (([], []), (["-r"], ["--exclude=two", "--exclude=/a/b/deep"])):
+                with self.subTest(lines=lines, recursive=recursive):
+                    ours, theirs = self.path(f"ours{ours_number}"), self.path(f"theirs{ours_number}")
+                    options = ["-a", *recursive, self.listed(*lines), *rules]
+                    os.mkdir(theirs)
+                    subprocess.run(["rsync", *options, self.source, theirs], check=True, capture_output=True)
+                    way = WAYS[number] if not rules and number < len(WAYS) else "local"
+                    self.expect(0, self.go(way, self.source, ours, *options))
+                    # rsync leaves directories on the way the time when it made them.
+                    self.assertEqual(without_directory_times(theirs), without_directory_times(ours))
+                    ours_number += 1
+
+    @each_way()
+    def test_lines_may_end_with_nul(self, way):
+        options = ("-0", self.listed("odd\nname/six", "#five", "five", end="\0"))
+        self.expect(0, self.go(way, self.source, self.target, *options))
+        self.assertEqual({b"five", b"odd\nname", b"odd\nname/six"}, names_below(self.target))
+
+    @each_way()
+    def test_paths_that_are_not_there_are_named_and_end_23(self, way):
+        option = self.listed("five", "a/none", "gone/x", "five/y")
+        result = self.expect(23, self.go(way, self.source, self.target, option))
+        self.assertEqual({b"a"}, names_below(self.target) - {b"five"})
+        for path in ("a/none", "gone/x", "five/y"):
+            self.assertIn(f"{self.source}/{path}: ", result.text())
+
+    def test_a_path_that_leads_out_of_the_source_is_refused(self):
+        write(self.path("secret"), b"x")
+        for line in ("../secret", "a/../../secret", "/../secret"):
+            result = self.expect(1, self.fgsync(self.listed("five", line), self.source, self.target))
+            self.assertIn("list:2: ", result.text())
+            self.assertEqual(1, result.text().count("\n"), result.text())
+            self.assertFalse(os.path.exists(self.target))
+
+    def test_a_symlink_on_the_way_is_not_followed(self):
+        os.mkdir(self.path("outside"))
+        write(self.path("outside/secret"), b"x")
+        os.symlink(self.path("outside"), f"{self.source}/link")
+        result = self.expect(23, self.fgsync(self.listed("link/secret"), self.source, self.target))
+        self.assertIn("link/secret", result.text())
+        self.assertEqual([], names_in(self.target))
+
+    def test_standard_input_may_be_the_list(self):
+        write(self.path("list"), b"five\n")
+        with open(self.path("list"), "rb") as file:
+            self.expect(0, self.fgsync("--files-from=-", self.source, self.target, stdin=file))
+        self.assertEqual(["five"], names_in(self.target))
+
+    def test_there_is_one_source_and_it_is_a_directory(self):
+        option = self.listed("five")
+        self.expect(1, self.fgsync(option, f"{self.source}/a", f"{self.source}/c", self.target))
+        self.expect(3, self.fgsync(option, f"{self.source}/five", self.target))
+
+
+class OneFileSystem(SshCase):
+    @needs_root
+    @each_way()
+    def test_a_mount_in_the_source_is_an_empty_directory(self, way):
+        source, target = self.path("source-" + way), self.path("target-" + way)
+        os.mkdir(source)
+        write(f"{source}/beside", b"x")
+        write(f"{mount_tmpfs(self, f'source-{way}/mount', 'size=1m')}/file", b"x")
+        self.expect(0, self.go(way, source, target, "-x"))
+        self.assertEqual({b"beside", b"mount"}, names_below(target))
 
 
 if __name__ == "__main__":

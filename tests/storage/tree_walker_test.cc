@@ -244,5 +244,69 @@ TEST_F(TreeWalkerTest, WhatTheRulesLeaveOutIsNeitherLookedAtNorEntered) {
   EXPECT_TRUE(errors.empty());
 }
 
+class ListedWalkTest : public TreeWalkerTest {
+ protected:
+  ListedWalkTest() {
+    for (const char* path : {"a", "a/b", "a/b/deep", "c"}) directory.make_directory(path);
+    for (const char* path : {"a/one", "a/b/two", "a/b/deep/three", "c/four", "five"}) {
+      directory.write(path, "1");
+    }
+  }
+  std::set<std::string> walk_listed(std::vector<std::string> listed, bool whole = false) {
+    const selection::ListedPaths paths_listed(std::move(listed));
+    WalkScope scope;
+    scope.listed = &paths_listed;
+    scope.listed_directories_whole = whole;
+    TreeWalker narrow(*files, tree, 1, scope);
+    narrow.add_directory(0);
+    while (narrow.next(1, entries, errors)) {
+    }
+    return paths();
+  }
+  using Paths = std::set<std::string>;
+};
+
+TEST_F(ListedWalkTest, NothingButThePathsAndTheirDirectoriesIsYielded) {
+  EXPECT_EQ(walk_listed({"a/b/two", "five"}), (Paths{"a", "a/b", "a/b/two", "five"}));
+  EXPECT_TRUE(errors.empty());
+}
+
+TEST_F(ListedWalkTest, ADirectoryStandsForItself) {
+  EXPECT_EQ(walk_listed({"a/b"}), (Paths{"a", "a/b"}));
+}
+
+TEST_F(ListedWalkTest, ADirectoryWithASlashStandsForTheNamesInItToo) {
+  EXPECT_EQ(walk_listed({"a/", "a/b/two"}), (Paths{"a", "a/b", "a/b/two", "a/one"}));
+}
+
+TEST_F(ListedWalkTest, DirectoriesAreWholeIfAsked) {
+  EXPECT_EQ(walk_listed({"a/b", "c/four"}, true),
+            (Paths{"a", "a/b", "a/b/two", "a/b/deep", "a/b/deep/three", "c", "c/four"}));
+}
+
+TEST_F(ListedWalkTest, WhatIsNotThereIsNamedPathByPath) {
+  EXPECT_EQ(walk_listed({"a/", "a/none", "five/x", "gone/y", "gone/z"}),
+            (Paths{"a", "a/b", "a/one"}));
+  Paths named;
+  for (const WalkError& error : errors) {
+    EXPECT_TRUE(error.listed && error.directory) << error.path;
+    named.insert(error.path);
+  }
+  EXPECT_EQ(named, (Paths{"a/none", "five/x", "gone/y", "gone/z"}));
+}
+
+TEST_F(TreeWalkerTest, DirectoriesOfAnotherDeviceAreNotEntered) {
+  directory.make_directory("a");
+  directory.write("a/one", "1");
+  directory.write("two", "1");
+  WalkScope scope;
+  scope.device = directory.lstat(".").st_dev + 1;
+  TreeWalker narrow(*files, tree, 1, scope);
+  narrow.add_directory(0);
+  while (narrow.next(2, entries, errors)) {
+  }
+  EXPECT_EQ(paths(), (std::set<std::string>{"a", "two"}));
+}
+
 }  // namespace
 }  // namespace fgsync::storage

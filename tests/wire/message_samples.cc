@@ -25,6 +25,9 @@ Setup sample_setup() {
   setup.last = {"*.index", "/latest"};
   setup.selection.rules = {{true, "/keep/***"}, {false, "*.tmp"}};
   setup.selection.rules_see_source_name = true;
+  setup.selection.lists_paths = true;
+  setup.selection.lists_whole_directories = true;
+  setup.selection.one_file_system = true;
   setup.selection.bytes_min = 5;
   setup.selection.bytes_max = std::uint64_t{7} << 40;
   setup.selection.safe_links = true;
@@ -127,6 +130,7 @@ std::vector<Message> sample_messages() {
       StreamEnded{63, 0xfffffffe, 0x1122334455667788},
       DifferenceBatch{{{DifferenceKind::kMissing, "a/\xff", ""},
                        {DifferenceKind::kContents, "", "other bytes"}}},
+      ListedPaths{{"a/b/", ""}, true},
   };
 }
 

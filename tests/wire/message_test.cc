@@ -84,15 +84,6 @@ TEST(Message, SetupSurvivesTheRoundTrip) {
   EXPECT_TRUE(setup.publish_tree);
   EXPECT_EQ(setup.durability, Durability::kFull);
   EXPECT_EQ(setup.last, (std::vector<std::string>{"*.index", "/latest"}));
-  EXPECT_EQ(setup.selection.rules, sample_setup().selection.rules);
-  EXPECT_TRUE(setup.selection.rules_see_source_name);
-  EXPECT_EQ(setup.selection.bytes_min, 5u);
-  EXPECT_EQ(setup.selection.bytes_max, std::uint64_t{7} << 40);
-  EXPECT_TRUE(setup.selection.safe_links);
-  EXPECT_EQ(setup.changes.comparison, Comparison::kContents);
-  EXPECT_TRUE(setup.changes.update);
-  EXPECT_TRUE(setup.changes.existing_only);
-  EXPECT_TRUE(setup.changes.new_only);
   EXPECT_EQ(setup.direct_io, DirectIo::kNever);
   EXPECT_EQ(setup.cipher, Cipher::kChaCha20Poly1305);
   EXPECT_EQ(setup.streams, 64);
