@@ -152,6 +152,7 @@ void check_patterns(const std::vector<std::string>& patterns) {
 
 // As in rsync, of several the first of these wins.
 Comparison read_comparison(const Reader& reader) {
+  if (reader.is_on("checksum")) return Comparison::kContents;
   if (reader.is_on("size-only")) return Comparison::kSize;
   if (reader.is_on("ignore-times")) return Comparison::kNothing;
   return Comparison::kSizeAndTime;

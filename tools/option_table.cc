@@ -69,7 +69,8 @@ constexpr OptionRow kTable[] = {
     {kKept, 'L', "copy-links", kNothing, "", kNotOffered, "", "replicate what symlinks point to"},
     {kKept, 0, "safe-links", kNothing, "", kOffered, "", "leave out symlinks that leave the tree"},
 
-    {kChanged, 'c', "checksum", kNothing, "", kNotOffered, "", "compare contents"},
+    {kChanged, 'c', "checksum", kNothing, "", kOffered, "",
+     "compare contents, which both sides read"},
     {kChanged, 0, "size-only", kNothing, "", kOffered, "", "compare sizes alone"},
     {kChanged, 'u', "update", kNothing, "", kOffered, "",
      "leave files that are newer at the target"},

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/limits.h"
+#include "transfer/outgoing_digest.h"
 #include "transfer/resources.h"
 
 namespace fgsync::transfer {
@@ -106,17 +107,7 @@ Status CompareSender::on_plan(const wire::PlanBatch& plan) {
         accepted = entry.type == wire::EntryType::kRegular && asked_for_.insert(entry.id).second;
         if (!accepted) return;
         bytes_wanted_.fetch_add(entry.size, std::memory_order_relaxed);
-        requests.push_back(
-            {.place = {.directories = outgoing.tree->directories,
-                       .directory = outgoing.directory,
-                       .name = outgoing.name,
-                       .identity = {entry.size, {entry.mtime_seconds, entry.mtime_nanoseconds}}},
-             .chunk_bytes = session_.parameters.chunk_bytes,
-             .settle = [this, id = entry.id,
-                        display = outgoing.tree->display_path(outgoing.directory, outgoing.name)](
-                           const Result<wire::Checksum>& digest) {
-               tell_digest(id, display, digest);
-             }});
+        requests.push_back(digest_request(session_, outgoing));
       });
       if (accepted) continue;
       return Status(ErrorCode::kProtocolError, "asked for something that was not offered");
@@ -134,13 +125,6 @@ Status CompareSender::on_plan(const wire::PlanBatch& plan) {
   session_.add_progress(plan.decisions.size());
   close_lanes_if_planned();
   return Status();
-}
-
-void CompareSender::tell_digest(std::uint64_t id, const std::string& display,
-                                const Result<wire::Checksum>& digest) {
-  if (!digest.ok()) session_.errors().add(display, digest.status());
-  session_.push(wire::FileEnd{
-      .entry = id, .complete = digest.ok(), .digest = digest.ok() ? *digest : wire::Checksum()});
 }
 
 Status CompareSender::on_settled(const wire::SettledBatch& settled) {

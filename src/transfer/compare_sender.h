@@ -34,8 +34,6 @@ class CompareSender {
   Status on_message(wire::Message& message, bool& finished);
   Status on_plan(const wire::PlanBatch& plan);
   Status on_settled(const wire::SettledBatch& settled);
-  void tell_digest(std::uint64_t id, const std::string& display,
-                   const Result<wire::Checksum>& digest);
   void close_lanes_if_planned();
   wire::Summary summary() const;
 

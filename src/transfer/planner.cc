@@ -55,19 +55,37 @@ Result<std::size_t> Planner::plan(std::span<wire::ManifestEntry> entries, wire::
       noted_ = true;
       return i;
     }
-    plan.decisions.push_back({entry.id, action});
-    if (action == wire::PlanAction::kFailed || action == wire::PlanAction::kPassedOver) continue;
-    if (action == wire::PlanAction::kSend) {
-      ask_for(std::move(entry));
-      continue;
-    }
-    const std::string path = directories_.path_of(entry.parent, entry.name);
-    digest_.add(wire::describe(entry, path, wire::Checksum{}));
-    if (action == wire::PlanAction::kMade) session_.announce_path(path, entry);
+    settle(entry, action, plan);
   }
+  judge_room();
+  return entries.size();
+}
+
+void Planner::judge_room() {
   Status room = space_.judge();
   if (!room.ok()) session_.fail(room);
-  return entries.size();
+}
+
+void Planner::settle(wire::ManifestEntry& entry, wire::PlanAction action, wire::PlanBatch& plan) {
+  if (action == wire::PlanAction::kCompare) return;
+  plan.decisions.push_back({entry.id, action});
+  if (action == wire::PlanAction::kFailed || action == wire::PlanAction::kPassedOver) return;
+  if (action == wire::PlanAction::kSend) return ask_for(std::move(entry));
+  const std::string path = directories_.path_of(entry.parent, entry.name);
+  digest_.add(wire::describe(entry, path, wire::Checksum{}));
+  if (action == wire::PlanAction::kMade) session_.announce_path(path, entry);
+}
+
+bool Planner::decide_compared(Undecided& file, std::optional<bool> same, wire::PlanBatch& plan) {
+  wire::PlanAction action = wire::PlanAction::kFailed;
+  if (same) {
+    action = action_of(file.entry,
+                       *same ? keep_file(file.entry, file.present) : replace_file(&file.present));
+  }
+  if (std::exchange(waits_, false)) return false;
+  settle(file.entry, action, plan);
+  judge_room();
+  return true;
 }
 
 Status Planner::take_note(const wire::ManifestEntry& entry) {
@@ -147,7 +165,11 @@ wire::PlanAction Planner::decide(const wire::ManifestEntry& entry) {
     }
     return wire::PlanAction::kFailed;
   }
-  Result<wire::PlanAction> action = decide_by_type(entry);
+  return action_of(entry, decide_by_type(entry));
+}
+
+wire::PlanAction Planner::action_of(const wire::ManifestEntry& entry,
+                                    const Result<wire::PlanAction>& action) {
   if (action.ok()) {
     const bool passed_over = *action == wire::PlanAction::kPassedOver;
     if (passed_over && entry.type == wire::EntryType::kDirectory) passed_over_.insert(entry.id);
@@ -304,6 +326,15 @@ Result<wire::PlanAction> Planner::decide_file(const wire::ManifestEntry& entry,
       counts_as_same(session_.parameters.changes.comparison, entry, *present)) {
     return keep_file(entry, *present);
   }
+  if (session_.parameters.changes.comparison == Comparison::kContents && present != nullptr &&
+      present->type == io::FileType::kRegular && present->size == entry.size) {
+    undecided_.push_back({entry, *present});
+    return wire::PlanAction::kCompare;
+  }
+  return replace_file(present);
+}
+
+Result<wire::PlanAction> Planner::replace_file(const io::FileStatus* present) {
   FGSYNC_RETURN_IF_ERROR(begin_change());
   // One with other names stays.
   const bool goes =

@@ -40,6 +40,16 @@ class Planner {
   // not to come there. Trouble with single entries goes to the session's errors and is decided as
   // kFailed.
   Result<std::size_t> plan(std::span<wire::ManifestEntry> entries, wire::PlanBatch& plan);
+  // Announced files that stand there with the same size, where contents are compared: to be decided
+  // by decide_compared(). Those since the last call.
+  struct Undecided {
+    wire::ManifestEntry entry;
+    io::FileStatus present;
+  };
+  std::vector<Undecided> take_undecided() { return std::exchange(undecided_, {}); }
+  // `same`: nullopt if the sender could not read it. False, with nothing decided, when may_change()
+  // must be called first.
+  bool decide_compared(Undecided& file, std::optional<bool> same, wire::PlanBatch& plan);
   // The target is this run's alone.
   void may_change() { may_change_ = true; }
 
@@ -76,6 +86,11 @@ class Planner {
   void tell_held(const IncomingFile& file);
   Result<storage::DirectoryReference> staging_of(std::uint64_t directory);
   wire::PlanAction decide(const wire::ManifestEntry& entry);
+  // The action, or that the entry has failed, which is noted.
+  wire::PlanAction action_of(const wire::ManifestEntry& entry,
+                             const Result<wire::PlanAction>& action);
+  void judge_room();
+  void settle(wire::ManifestEntry& entry, wire::PlanAction action, wire::PlanBatch& plan);
   Result<wire::PlanAction> decide_by_type(const wire::ManifestEntry& entry);
   // `present`: what stands there now; nullptr: nothing.
   bool is_passed_over(const wire::ManifestEntry& entry, const io::FileStatus* present) const;
@@ -87,6 +102,7 @@ class Planner {
                                           const io::FileStatus* present);
   Result<wire::PlanAction> decide_file(const wire::ManifestEntry& entry,
                                        const io::FileStatus* present);
+  Result<wire::PlanAction> replace_file(const io::FileStatus* present);
   Result<wire::PlanAction> keep_file(const wire::ManifestEntry& entry,
                                      const io::FileStatus& present);
   // Mode, owner and time of a file that is there.
@@ -114,6 +130,7 @@ class Planner {
   const ResolvedTarget target_;
   TreeSwitch* const tree_switch_;  // nullptr: each file is published by itself
   SpaceCheck space_;
+  std::vector<Undecided> undecided_;
   // Of the entry that was decided last: the size of the version that goes when it has come.
   std::optional<std::uint64_t> replaced_;
   // Where files of one directory are staged: they come behind each other.

@@ -5,6 +5,7 @@
 #include "base/mark.h"
 #include "transfer/closing.h"
 #include "transfer/left_tree.h"
+#include "transfer/resources.h"
 
 namespace fgsync::transfer {
 namespace {
@@ -44,7 +45,14 @@ ReceiveSession::ReceiveSession(Session& session, const ResolvedTarget& target, i
       journal_pause_(session.control_io()) {
   session.tell_errors_on_failure();
   session.tell_frames([this] { return worker_.frames(); });
-  session.on_failure([this] { all_come_.set(); });
+  if (session.parameters.changes.comparison == Comparison::kContents) {
+    lanes_ = std::make_unique<DigestLanes>(session.runtime(), session.meter(),
+                                           automatic_streams(session.environment().usable_cores()));
+  }
+  session.on_failure([this] {
+    all_come_.set();
+    if (lanes_) lanes_->stop();
+  });
 }
 
 io::Task<void> ReceiveSession::run() {
@@ -53,6 +61,11 @@ io::Task<void> ReceiveSession::run() {
   io::TaskGroup arriving;
   io::TaskGroup committing;
   writing.spawn(io, write_control(session_));
+
+  if (lanes_) {
+    Status started = lanes_->start();
+    if (!started.ok()) session_.fail(started);
+  }
 
   // Plan what is announced while what was asked for comes in.
   committing.spawn(io, commit_regularly());
@@ -63,6 +76,10 @@ io::Task<void> ReceiveSession::run() {
   }
   arriving.spawn(io, recovery_.stop_when(all_come_));
   co_await arriving.join(io);
+  if (lanes_) {
+    lanes_->close();
+    co_await lanes_->join();
+  }
   co_await finishing_.join(io);
   commit_pause_.end();
   journal_pause_.end();
@@ -103,12 +120,15 @@ io::Task<void> ReceiveSession::read_announcements() {
       if (end->entries != planner_.entries()) {
         handled = Status(ErrorCode::kProtocolError, "the manifest has not come whole");
       }
+    } else if (const auto* digest = std::get_if<wire::FileEnd>(&*message);
+               digest != nullptr && compared_.contains(digest->entry)) {
+      handled = co_await on_their_digest(*digest);
     } else if (const auto* file_end = std::get_if<wire::FileEnd>(&*message)) {
       finishing_.spawn(session_.control_io(), on_file_end(*file_end));
     } else if (const auto* stream_ended = std::get_if<wire::StreamEnded>(&*message)) {
       handled = worker_.on_stream_ended(*stream_ended);
     } else if (const auto* data_end = std::get_if<wire::DataEnd>(&*message);
-               data_end != nullptr && !announcing) {
+               data_end != nullptr && !announcing && compared_.empty()) {
       sender_end_ = *data_end;
       all_come_.set();
       co_return;
@@ -122,6 +142,13 @@ io::Task<void> ReceiveSession::read_announcements() {
   }
 }
 
+void ReceiveSession::take_figures() {
+  files_announced_.store(planner_.files(), std::memory_order_relaxed);
+  files_left_.store(planner_.files_unchanged() + planner_.files_passed_over(),
+                    std::memory_order_relaxed);
+  bytes_wanted_.store(planner_.bytes_wanted(), std::memory_order_relaxed);
+}
+
 io::Task<Status> ReceiveSession::on_manifest(wire::ManifestBatch batch) {
   std::span<wire::ManifestEntry> left(batch.entries);
   while (true) {
@@ -130,12 +157,10 @@ io::Task<Status> ReceiveSession::on_manifest(wire::ManifestBatch batch) {
     co_await io::run_blocking(session_.control_io(), [&] { planned = planner_.plan(left, plan); });
     if (!planned.ok()) co_return planned.status();
     if (session_.failed()) co_return Status();
-    files_announced_.store(planner_.files(), std::memory_order_relaxed);
-    files_left_.store(planner_.files_unchanged() + planner_.files_passed_over(),
-                      std::memory_order_relaxed);
-    bytes_wanted_.store(planner_.bytes_wanted(), std::memory_order_relaxed);
+    take_figures();
     session_.add_progress(plan.decisions.size());
     if (!plan.decisions.empty()) session_.push(std::move(plan));
+    compare(planner_.take_undecided());
     left = left.subspan(*planned);
     if (left.empty()) co_return Status();
     // The first change of the target.
@@ -143,6 +168,53 @@ io::Task<Status> ReceiveSession::on_manifest(wire::ManifestBatch batch) {
     if (!locked) co_return Status();
     planner_.may_change();
   }
+}
+
+// The sender is asked for its digest once there is one here to compare it with.
+void ReceiveSession::compare(std::vector<Planner::Undecided> files) {
+  std::vector<DigestRequest> requests;
+  for (Planner::Undecided& file : files) {
+    const std::uint64_t id = file.entry.id;
+    requests.push_back({.place = {.directories = std::shared_ptr<storage::DirectoryTree>(
+                                      std::shared_ptr<void>(), &directories_),
+                                  .directory = file.entry.parent,
+                                  .name = file.entry.name,
+                                  .identity = {file.present.size, file.present.mtime}},
+                        .chunk_bytes = session_.parameters.chunk_bytes,
+                        .settle = [this, id](const Result<wire::Checksum>& digest) {
+                          compared_.at(id).ours = digest;
+                          session_.push(wire::PlanBatch{{{id, wire::PlanAction::kCompare}}});
+                        }});
+    compared_.emplace(id, Compared{.file = std::move(file)});
+  }
+  if (!requests.empty()) lanes_->add(std::move(requests));
+}
+
+io::Task<Status> ReceiveSession::on_their_digest(wire::FileEnd end) {
+  const auto found = compared_.find(end.entry);
+  if (!found->second.ours) {
+    co_return Status(ErrorCode::kProtocolError, "a digest that was not asked for");
+  }
+  auto node = compared_.extract(found);
+  Compared& compared = node.mapped();
+  // What cannot be read here is not known to be the same.
+  std::optional<bool> same;
+  if (end.complete) same = compared.ours->ok() && **compared.ours == end.digest;
+  wire::PlanBatch plan;
+  bool decided = false;
+  while (!decided) {
+    co_await io::run_blocking(session_.control_io(), [&] {
+      decided = planner_.decide_compared(compared.file, same, plan);
+    });
+    if (session_.failed()) co_return Status();
+    if (decided) break;
+    const bool locked = co_await lock_.take(TargetLock::Missing::kMake);
+    if (!locked) co_return Status();
+    planner_.may_change();
+  }
+  take_figures();
+  session_.push(std::move(plan));
+  co_return Status();
 }
 
 // Before anything is decided, as another run would make it untrue. Only a target without state,

@@ -3,10 +3,14 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <set>
+#include <unordered_map>
+#include <vector>
 
 #include "io/pause.h"
 #include "transfer/committer.h"
+#include "transfer/digest_lanes.h"
 #include "transfer/planner.h"
 #include "transfer/receive_worker.h"
 #include "transfer/session.h"
@@ -43,6 +47,9 @@ class ReceiveSession {
  private:
   io::Task<void> read_announcements();
   io::Task<Status> on_manifest(wire::ManifestBatch batch);
+  void take_figures();
+  void compare(std::vector<Planner::Undecided> files);
+  io::Task<Status> on_their_digest(wire::FileEnd end);
   io::Task<void> lock_at_once();
   io::Task<void> on_file_end(wire::FileEnd end);
   io::Task<void> commit_regularly();
@@ -70,6 +77,14 @@ class ReceiveSession {
   Planner planner_;
   StreamRecovery recovery_;
   ReceiveWorker worker_;
+  // Where contents are compared: files that stand at the target, read here before the sender is
+  // asked. On the control worker.
+  struct Compared {
+    Planner::Undecided file;
+    std::optional<Result<wire::Checksum>> ours = std::nullopt;
+  };
+  std::unique_ptr<DigestLanes> lanes_;
+  std::unordered_map<std::uint64_t, Compared> compared_;
   io::TaskGroup finishing_;  // large files whose last word has come
   io::Pause commit_pause_;
   io::Pause journal_pause_;

@@ -3,6 +3,8 @@
 #include "base/limits.h"
 #include "base/mark.h"
 #include "transfer/changes.h"
+#include "transfer/outgoing_digest.h"
+#include "transfer/resources.h"
 
 namespace fgsync::transfer {
 namespace {
@@ -34,7 +36,12 @@ SendSession::SendSession(Session& session, const std::vector<ResolvedSource>& so
       worker_(session, scheduler_, limiter_, recovery_) {
   session.hear_frames(
       [this](const std::vector<std::uint64_t>& frames) { return worker_.on_frames(frames); });
+  if (session.parameters.changes.comparison == Comparison::kContents) {
+    lanes_ = std::make_unique<DigestLanes>(session.runtime(), session.meter(),
+                                           automatic_streams(session.environment().usable_cores()));
+  }
   session.on_failure([this] {
+    if (lanes_) lanes_->stop();
     scheduler_.close();
     worker_.stop();
     window_.close();
@@ -49,6 +56,10 @@ io::Task<void> SendSession::run() {
   io::TaskGroup sending;
   io::TaskGroup recovering;
   writing.spawn(io, write_control(session_));
+  if (lanes_) {
+    Status started = lanes_->start();
+    if (!started.ok()) session_.fail(started);
+  }
 
   // Announce, be answered and send, all at the same time.
   talking.spawn(io, announce());
@@ -60,6 +71,10 @@ io::Task<void> SendSession::run() {
   co_await sending.join(io);
   // All that was asked for has arrived, by whatever streams are left.
   co_await recovering.join(io);
+  if (lanes_) {
+    lanes_->close();
+    co_await lanes_->join();
+  }
   session_.push(wire::DataEnd{.failed = session_.errors().failed_count(),
                               .changed = session_.errors().changed_count()});
   co_await talking.join(io);
@@ -145,8 +160,14 @@ Status SendSession::on_held(wire::HeldChunks& held) {
 
 Status SendSession::on_plan(const wire::PlanBatch& plan) {
   std::vector<std::shared_ptr<OutgoingFile>> wanted;
+  std::vector<DigestRequest> to_compare;
   for (const wire::PlanDecision& decision : plan.decisions) {
+    if (decision.action == wire::PlanAction::kCompare) {
+      FGSYNC_RETURN_IF_ERROR(on_compare(decision.id, to_compare));
+      continue;
+    }
     ++decided_;
+    compared_.erase(decision.id);
     if (decision.action == wire::PlanAction::kSend) {
       bool is_regular = false;
       const bool known = outgoing_.with(decision.id, [&](OutgoingEntry& outgoing) {
@@ -192,9 +213,21 @@ Status SendSession::on_plan(const wire::PlanBatch& plan) {
     if (decision.action == wire::PlanAction::kMade) session_.announce_path(path, outgoing->entry);
   }
   scheduler_.add(std::move(wanted));
+  if (!to_compare.empty()) lanes_->add(std::move(to_compare));
   session_.add_progress(plan.decisions.size());
   finish_planning_if_complete();
   return Status();
+}
+
+Status SendSession::on_compare(std::uint64_t id, std::vector<DigestRequest>& requests) {
+  bool accepted = false;
+  outgoing_.with(id, [&](const OutgoingEntry& outgoing) {
+    accepted = lanes_ != nullptr && outgoing.entry.type == wire::EntryType::kRegular &&
+               !outgoing.file && compared_.insert(id).second;
+    if (accepted) requests.push_back(digest_request(session_, outgoing));
+  });
+  if (accepted) return Status();
+  return Status(ErrorCode::kProtocolError, "asked for a digest of something that was not offered");
 }
 
 Status SendSession::on_settled(const wire::SettledBatch& settled) {

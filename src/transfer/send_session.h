@@ -2,8 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <unordered_set>
 #include <vector>
 
+#include "transfer/digest_lanes.h"
 #include "transfer/manifest_sender.h"
 #include "transfer/send_worker.h"
 #include "transfer/session.h"
@@ -38,6 +41,7 @@ class SendSession {
   io::Task<void> read_answers();
   Status on_held(wire::HeldChunks& held);
   Status on_plan(const wire::PlanBatch& plan);
+  Status on_compare(std::uint64_t id, std::vector<DigestRequest>& requests);
   Status on_settled(const wire::SettledBatch& settled);
   Status on_message(wire::Message& message, bool& finished);
   void finish_planning_if_complete();
@@ -54,11 +58,13 @@ class SendSession {
   ManifestSender manifest_;
   StreamRecovery recovery_;
   SendWorker worker_;
+  std::unique_ptr<DigestLanes> lanes_;  // where contents are compared
   wire::TreeDigest digest_;
   wire::Summary receiver_summary_;
   // Control worker only.
   std::uint64_t decided_ = 0;
   bool announced_all_ = false;
+  std::unordered_set<std::uint64_t> compared_;  // and not decided
   // Written by the control worker, read by any.
   std::atomic<bool> plan_complete_{false};
   std::atomic<std::uint64_t> files_sent_{0};

@@ -128,7 +128,7 @@ PlanBatch read_body<PlanBatch>(ByteReader& reader) {
   const auto read_decision = [](ByteReader& in) {
     PlanDecision decision;
     decision.id = in.u64();
-    decision.action = in.enumerator(PlanAction::kSend, PlanAction::kPassedOver);
+    decision.action = in.enumerator(PlanAction::kSend, PlanAction::kCompare);
     return decision;
   };
   return PlanBatch{

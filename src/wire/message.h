@@ -143,12 +143,13 @@ struct ManifestEnd {
 };
 
 enum class PlanAction : std::uint8_t {
-  kSend = 1,       // the sender sends its contents
-  kUnchanged = 2,  // already there
-  kMade = 3,       // settled without contents: directory, symlink (dry run: would be)
-  kKept = 4,       // directory or symlink that was already there
-  kFailed = 5,     // cannot be replicated; an error about it is in the receiver's summary
-  kPassedOver = 6  // left as it stands at the target, or not, by what was asked
+  kSend = 1,        // the sender sends its contents
+  kUnchanged = 2,   // already there
+  kMade = 3,        // settled without contents: directory, symlink (dry run: would be)
+  kKept = 4,        // directory or symlink that was already there
+  kFailed = 5,      // cannot be replicated; an error about it is in the receiver's summary
+  kPassedOver = 6,  // left as it stands at the target, or not, by what was asked
+  kCompare = 7,     // no decision yet: there with the same size, the sender is to tell its digest
 };
 
 // Receiver's decision about a run of entries.
@@ -169,7 +170,8 @@ struct HeldChunks {
   std::vector<Checksum> checksums;
 };
 
-// Sender: this large file has been read to its end. Files in packs need none.
+// Sender: this large file has been read to its end. Files in packs need none. Also the answer to
+// PlanAction::kCompare.
 struct FileEnd {
   std::uint64_t entry = 0;
   bool complete = false;  // false: withdrawn, never publish it

@@ -37,9 +37,10 @@ def make_related_tree(dice, root, depth=0):
     set_time(dice, root)
 
 
-OPTIONS = [["-u"], ["--existing"], ["--ignore-existing"], ["--existing", "--ignore-existing"], ["--size-only"],
-           ["-I"], ["-u", "--size-only"], ["--max-size=5"], ["--min-size=1K"], ["--min-size=1", "--max-size=3"],
-           ["--safe-links"], ["-u", "--existing", "--safe-links", "--max-size=100"]]
+OPTIONS = [["-c"], ["-c", "-u"], ["-u"], ["--existing"], ["--ignore-existing"], ["--existing", "--ignore-existing"],
+           ["--size-only"], ["-I"], ["-u", "--size-only"], ["--max-size=5"], ["--min-size=1K"],
+           ["--min-size=1", "--max-size=3"], ["--safe-links"],
+           ["-u", "--existing", "--safe-links", "--max-size=100"]]
 
 
 class AsRsync(SshCase):
@@ -88,6 +89,26 @@ class Changes(SshCase):
         self.expect(0, self.fgsync("-u", self.source, self.target))
         with open(f"{self.target}/file", encoding="utf-8") as file:
             self.assertEqual(self.target, file.read())
+
+    @each_way()
+    def test_contents_that_differ_behind_the_same_size_and_time_are_found(self, way):
+        target = f"{self.target}/{way}"
+        os.mkdir(target)
+        for name, old in (("same", b"new"), ("other", b"old"), ("touched", b"new"), ("large", b"x" * 300_000 + b"z")):
+            write(f"{self.source}/{name}", b"new" if len(old) == 3 else b"x" * 300_000 + b"y")
+            write(f"{target}/{name}", old)
+            for root in (self.source, target):
+                os.utime(f"{root}/{name}", ns=(TIMES[0], TIMES[0]))
+        os.utime(f"{target}/touched", ns=(TIMES[1], TIMES[1]))
+        kept = os.stat(f"{target}/touched").st_ino
+        self.assertEqual(b"large\nother\n", b"\n".join(sorted(
+            line for line in self.go(way, self.source, target, "-nc").out.split(b"\n")[1:] if line)) + b"\n")
+        report = self.expect(0, self.go(way, self.source, target, "-c", "--json")).json()
+        self.assertEqual((4, 2, 2), tuple(report["files"][key] for key in ("total", "sent", "unchanged")))
+        self.assertEqual(listing(self.source), listing(target))
+        self.assertEqual(kept, os.stat(f"{target}/touched").st_ino)
+        with open(f"{target}/other", "rb") as file:
+            self.assertEqual(b"new", file.read())
 
 
 if __name__ == "__main__":

@@ -171,6 +171,7 @@ TEST(CommandLine, WhatCountsAsChangedReachesItsField) {
   EXPECT_EQ(changes_of({}).comparison, Comparison::kSizeAndTime);
   EXPECT_EQ(changes_of({"-I"}).comparison, Comparison::kNothing);
   EXPECT_EQ(changes_of({"--size-only", "-I"}).comparison, Comparison::kSize);
+  EXPECT_EQ(changes_of({"--size-only", "-cI"}).comparison, Comparison::kContents);
   EXPECT_TRUE(changes_of({"-u"}).update);
   EXPECT_TRUE(changes_of({"--existing"}).existing_only);
   EXPECT_TRUE(changes_of({"--ignore-existing"}).new_only);
