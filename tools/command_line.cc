@@ -195,7 +195,7 @@ TransferOptions read_transfer(const Reader& reader) {
   options.direct_io = reader.read("direct-io", parse_direct_io, options.direct_io);
   options.cipher = reader.read("cipher", parse_cipher, options.cipher);
 
-  options.report_entries = reader.is_on("verbose");
+  options.report_changes = reader.is_on("verbose") || reader.is_on("itemize-changes");
 
   options.bind = reader.text("bind", options.bind);
   options.ports = reader.read("port", parse_ports, options.ports);
@@ -214,6 +214,7 @@ OutputOptions read_output(const Reader& reader) {
   OutputOptions output;
   output.quiet = reader.is_on("quiet");
   output.verbose = reader.is_on("verbose");
+  output.itemize = reader.is_on("itemize-changes");
   output.stats = reader.is_on("stats");
   output.json = reader.is_on("json");
   output.progress = reader.read("progress", parse_progress, output.progress);

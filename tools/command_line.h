@@ -25,6 +25,7 @@ enum class ProgressMode : unsigned char { kAuto, kAlways, kNever, kJson };
 struct OutputOptions {
   bool quiet = false;
   bool verbose = false;
+  bool itemize = false;
   bool stats = false;
   bool json = false;
   ProgressMode progress = ProgressMode::kAuto;

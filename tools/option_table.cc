@@ -27,7 +27,7 @@ constexpr auto kNotOffered = Support::kNotOffered;
 
 constexpr OptionRow kTable[] = {
     {kSelection, 'n', "dry-run", kNothing, "", kOffered, "",
-     "show what would be replicated, change nothing"},
+     "show what would be changed, change nothing"},
     {kSelection, 0, "delete", kNothing, "", kNotOffered, "",
      "remove what the source does not have"},
     {kSelection, 0, "max-delete", kText, "N", kNotOffered, "",
@@ -124,8 +124,8 @@ constexpr OptionRow kTable[] = {
 
     {kAutomation, 'q', "quiet", kNothing, "", kOffered, "", "say nothing but errors"},
     {kAutomation, 'v', "verbose", kNothing, "", kOffered, "", "name each replicated path"},
-    {kAutomation, 'i', "itemize-changes", kNothing, "", kNotOffered, "",
-     "list changes on standard output"},
+    {kAutomation, 'i', "itemize-changes", kNothing, "", kOffered, "",
+     "list on standard output what is changed, as rsync does"},
     {kAutomation, 0, "progress", kOptional, "WHEN", kOffered, "",
      "auto (on a terminal), always, never, or json: an object a line each second"},
     {kAutomation, 0, "json", kNothing, "", kOffered, "", "print the report as one JSON object"},

@@ -94,7 +94,7 @@ struct TransferOptions {
   bool dry_run = false;
   // Nothing is replicated: contents are compared, and Observer::on_difference told.
   bool compare = false;
-  bool report_entries = false;  // Observer::on_entry is wanted
+  bool report_changes = false;  // Observer::on_change is wanted
   Selection selection;
   std::vector<std::string> listed_paths;  // with selection.lists_paths; from parse_listed_path()
   Changes changes;

@@ -60,6 +60,36 @@ struct Difference {
   std::string detail;  // raw; "5 bytes instead of 7"; may be empty
 };
 
+enum class EntryKind : std::uint8_t { kFile, kDirectory, kSymlink };
+
+// In what an entry differed at the target from the source's. The bits are numbers of the protocol.
+struct EntryDifferences {
+  std::uint16_t bits = 0;
+  static constexpr std::uint16_t kNew = 1;  // there was nothing, or something of another kind
+  static constexpr std::uint16_t kContents =
+      2;  // or where a symlink leads; of files only if compared
+  static constexpr std::uint16_t kSize = 4;
+  static constexpr std::uint16_t kTime = 8;
+  static constexpr std::uint16_t kMode = 16;
+  static constexpr std::uint16_t kOwner = 32;
+  static constexpr std::uint16_t kGroup = 64;
+  static constexpr std::uint16_t kAll = 127;
+  bool has(std::uint16_t bit) const { return (bits & bit) != 0; }
+  void add(std::uint16_t bit) { bits = std::uint16_t(bits | bit); }
+  bool operator==(const EntryDifferences&) const = default;
+};
+
+// An entry that a run changes at the target; a dry run would.
+struct EntryChange {
+  std::string
+      path;  // below the target's root, raw bytes; directories end in a slash, the root is "./"
+  EntryKind kind = EntryKind::kFile;
+  std::string symlink_target;
+  EntryDifferences differences;
+  // Made or sent; else it is there, and what differs is brought in line.
+  bool is_replicated = false;
+};
+
 struct FileFigures {
   std::uint64_t total = 0;      // regular files of the source that were looked at
   std::uint64_t sent = 0;       // replicated in this run
@@ -90,7 +120,7 @@ struct TransferReport {
   Status status;  // why the session ended early; OK when it ran to its end
   int exit_code = 0;
   std::vector<std::string> mapping;  // "SOURCE -> TARGET" as resolved
-  std::vector<std::string> planned;  // --dry-run: raw relative paths that would be made or sent
+  std::vector<EntryChange> planned;  // --dry-run: what would be changed
   std::chrono::system_clock::time_point started;
   double seconds = 0;
   std::string transport;  // tcp, local

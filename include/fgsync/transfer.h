@@ -28,9 +28,9 @@ class Observer {
   virtual void on_progress(const ProgressSnapshot& snapshot) = 0;
   // Something worth one line at once, and again in the report's notes.
   virtual void on_note(const std::string& note) = 0;
-  // With TransferOptions::report_entries (and in a dry run): each replicated entry's relative path,
-  // raw bytes; directories end in a slash.
-  virtual void on_entry(const std::string& path) = 0;
+  // With TransferOptions::report_changes (and in a dry run): each entry that is changed, once it
+  // is.
+  virtual void on_change(const EntryChange& change) = 0;
   // With TransferOptions::compare: how the target differs from the source, in no order.
   virtual void on_difference(const Difference& /*difference*/) {}
 };

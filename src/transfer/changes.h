@@ -33,6 +33,11 @@ bool is_passed_over(const SessionParameters& parameters, const wire::ManifestEnt
   return selection::leads_out(entry.symlink_target, depth);
 }
 
+// In what an entry differs from what stands in its place (nullptr: nothing), as far as metadata
+// tells. Owners count only `with_owner`.
+EntryDifferences differences_of(const wire::ManifestEntry& entry, const io::FileStatus* present,
+                                bool with_owner);
+
 // Whether what stands in a regular file's place needs no contents. Contents themselves are not
 // looked at here.
 bool counts_as_same(Comparison comparison, const wire::ManifestEntry& entry,

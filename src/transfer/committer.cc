@@ -319,7 +319,7 @@ void Committer::count(const StagedEntry& entry) {
   const wire::ManifestEntry& manifest = entry.file->entry;
   const std::string path = directories_.path_of(manifest.parent, manifest.name);
   const wire::Checksum description = wire::describe(manifest, path, entry.digest);
-  session_.announce_path(path, manifest);
+  session_.announce_change(path, manifest, entry.file->differences, true);
   std::lock_guard lock(mutex_);
   digest_.add(description);
   ++files_replicated_;

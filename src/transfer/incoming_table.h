@@ -30,8 +30,9 @@ struct IncomingFile {
   }
 
   const wire::ManifestEntry entry;
-  const bool is_marker;    // published after all else
-  io::AsyncMutex writing;  // held by the one chunk that goes through the page cache
+  const bool is_marker;          // published after all else
+  EntryDifferences differences;  // set before anybody else knows the file
+  io::AsyncMutex writing;        // held by the one chunk that goes through the page cache
   std::mutex mutex;
   std::shared_ptr<storage::StagedFile> staged;  // from the first chunk on
   SpaceClaim room;                              // set before anybody else knows the file

@@ -22,6 +22,7 @@ struct OutgoingEntry {
       0;  // its place in the tree: number of its directory there, and its name
   std::string name;
   std::vector<wire::HeldChunks> held = {};  // what the receiver says that it has of it
+  EntryDifferences differences = {};        // says the receiver when it asks for it
   std::shared_ptr<OutgoingFile> file;       // once the receiver asked for it
   // Whether it takes a place in the window. A marker is settled after all else: were it counted, a
   // windowful of them would keep the rest from being announced.

@@ -67,18 +67,20 @@ void Planner::judge_room() {
 }
 
 void Planner::settle(wire::ManifestEntry& entry, wire::PlanAction action, wire::PlanBatch& plan) {
+  const EntryDifferences differences = std::exchange(differences_, {});
   if (action == wire::PlanAction::kCompare) return;
-  plan.decisions.push_back({entry.id, action});
+  plan.decisions.push_back({entry.id, action, differences});
   if (action == wire::PlanAction::kFailed || action == wire::PlanAction::kPassedOver) return;
-  if (action == wire::PlanAction::kSend) return ask_for(std::move(entry));
+  if (action == wire::PlanAction::kSend) return ask_for(std::move(entry), differences);
   const std::string path = directories_.path_of(entry.parent, entry.name);
   digest_.add(wire::describe(entry, path, wire::Checksum{}));
-  if (action == wire::PlanAction::kMade) session_.announce_path(path, entry);
+  session_.announce_change(path, entry, differences, action == wire::PlanAction::kMade);
 }
 
 bool Planner::decide_compared(Undecided& file, std::optional<bool> same, wire::PlanBatch& plan) {
   wire::PlanAction action = wire::PlanAction::kFailed;
   if (same) {
+    differences_ = differences_of(file.entry, &file.present);
     action = action_of(file.entry,
                        *same ? keep_file(file.entry, file.present) : replace_file(&file.present));
   }
@@ -109,9 +111,10 @@ Status Planner::begin_change() {
 
 // Trouble with the staging is trouble with the file itself: it will be met again, and told, when it
 // is staged.
-void Planner::ask_for(wire::ManifestEntry entry) {
+void Planner::ask_for(wire::ManifestEntry entry, EntryDifferences differences) {
   const bool marker = is_marker(entry);
   const auto file = std::make_shared<IncomingFile>(std::move(entry), marker);
+  file->differences = differences;
   const std::uint64_t size = file->entry.size;
   auto staging = staging_of(file->entry.parent);
   if (staging.ok()) {
@@ -197,6 +200,7 @@ Result<wire::PlanAction> Planner::decide_by_type(const wire::ManifestEntry& entr
     if (!cleared.ok()) return cleared.status();
     if (*cleared) present = nullptr;
   }
+  differences_ = differences_of(entry, present);
   switch (entry.type) {
     case wire::EntryType::kDirectory:
       return decide_directory(entry, present);
@@ -214,9 +218,23 @@ bool Planner::is_passed_over(const wire::ManifestEntry& entry,
                                   [&] { return directories_.path_of(entry.parent, entry.name); });
 }
 
-wire::PlanAction Planner::decide_root(const wire::ManifestEntry& entry) {
+EntryDifferences Planner::differences_of(const wire::ManifestEntry& entry,
+                                         const io::FileStatus* present) const {
+  return transfer::differences_of(entry, present, session_.files().may_set_owner());
+}
+
+Result<wire::PlanAction> Planner::decide_root(const wire::ManifestEntry& entry) {
+  if (target_.is_new) {
+    differences_ = differences_of(entry, nullptr);
+  } else {
+    auto root = directories_.open(0);
+    if (!root.ok()) return root.status();
+    const Result<io::FileStatus> present = session_.files().stat(**root);
+    if (!present.ok()) return present.status();
+    differences_ = differences_of(entry, &*present);
+  }
   if (!session_.parameters.dry_run) pending_.push_back({0, metadata_of(entry)});
-  return new_.contains(0) ? wire::PlanAction::kMade : wire::PlanAction::kKept;
+  return target_.is_new ? wire::PlanAction::kMade : wire::PlanAction::kKept;
 }
 
 Result<wire::PlanAction> Planner::decide_directory(const wire::ManifestEntry& entry,
@@ -274,6 +292,7 @@ Result<wire::PlanAction> Planner::decide_symlink(const wire::ManifestEntry& entr
                                                              entry.name, metadata_of(entry)));
       return wire::PlanAction::kKept;
     }
+    differences_.add(EntryDifferences::kContents);
   }
   if (session_.parameters.dry_run) return wire::PlanAction::kMade;
   FGSYNC_RETURN_IF_ERROR(begin_change());
@@ -336,6 +355,9 @@ Result<wire::PlanAction> Planner::decide_file(const wire::ManifestEntry& entry,
 
 Result<wire::PlanAction> Planner::replace_file(const io::FileStatus* present) {
   FGSYNC_RETURN_IF_ERROR(begin_change());
+  if (session_.parameters.changes.comparison == Comparison::kContents) {
+    differences_.add(EntryDifferences::kContents);
+  }
   // One with other names stays.
   const bool goes =
       present != nullptr && present->type == io::FileType::kRegular && present->links == 1;
@@ -391,41 +413,6 @@ Result<io::FileStatus> Planner::present_status(const wire::ManifestEntry& entry)
   auto directory = directories_.open(entry.parent);
   if (!directory.ok()) return directory.status();
   return session_.files().stat_at(**directory, entry.name);
-}
-
-std::vector<storage::DirectoryReference> Planner::mount_directories() {
-  std::vector<storage::DirectoryReference> directories;
-  for (const auto& [mount, id] : mounts_) {
-    auto directory = directories_.open(id);
-    // One that cannot be entered is named when its own metadata is set; nothing was put into it.
-    if (directory.ok()) directories.push_back(*directory);
-  }
-  return directories;
-}
-
-void Planner::finish_directories(const std::function<void()>& before_root) {
-  // Entries come parents first, so the deepest are last: a mode that forbids entering comes after
-  // all below it.
-  bool root_is_due = true;
-  for (auto pending = pending_.rbegin(); pending != pending_.rend(); ++pending) {
-    session_.add_progress();
-    if (pending->id == 0) {
-      before_root();
-      root_is_due = false;
-    }
-    auto directory = directories_.open(pending->id);
-    Status applied = directory.ok()
-                         ? storage::apply_metadata(session_.files(), **directory, pending->metadata)
-                         : directory.status();
-    if (!applied.ok()) {
-      mark("plan_directory_unfinished");
-      const std::string relative = directories_.path_of(pending->id);
-      session_.errors().add(relative.empty() ? target_.root : target_.root + "/" + relative,
-                            applied);
-    }
-  }
-  if (root_is_due) before_root();
-  pending_.clear();
 }
 
 std::string Planner::display_path(const wire::ManifestEntry& entry) const {

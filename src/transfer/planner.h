@@ -82,7 +82,7 @@ class Planner {
   // Not OK when the entry has to wait for may_change().
   Status begin_change();
   // The entry is to be sent; what an interrupted run has left of it is announced first.
-  void ask_for(wire::ManifestEntry entry);
+  void ask_for(wire::ManifestEntry entry, EntryDifferences differences);
   void tell_held(const IncomingFile& file);
   Result<storage::DirectoryReference> staging_of(std::uint64_t directory);
   wire::PlanAction decide(const wire::ManifestEntry& entry);
@@ -94,7 +94,9 @@ class Planner {
   Result<wire::PlanAction> decide_by_type(const wire::ManifestEntry& entry);
   // `present`: what stands there now; nullptr: nothing.
   bool is_passed_over(const wire::ManifestEntry& entry, const io::FileStatus* present) const;
-  wire::PlanAction decide_root(const wire::ManifestEntry& entry);
+  EntryDifferences differences_of(const wire::ManifestEntry& entry,
+                                  const io::FileStatus* present) const;
+  Result<wire::PlanAction> decide_root(const wire::ManifestEntry& entry);
   Result<wire::PlanAction> decide_directory(const wire::ManifestEntry& entry,
                                             const io::FileStatus* present);
   Status make_directory(const wire::ManifestEntry& entry, bool makes_way);
@@ -131,6 +133,7 @@ class Planner {
   TreeSwitch* const tree_switch_;  // nullptr: each file is published by itself
   SpaceCheck space_;
   std::vector<Undecided> undecided_;
+  EntryDifferences differences_;  // of the entry that was decided last
   // Of the entry that was decided last: the size of the version that goes when it has come.
   std::optional<std::uint64_t> replaced_;
   // Where files of one directory are staged: they come behind each other.

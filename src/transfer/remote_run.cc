@@ -90,7 +90,7 @@ io::Task<void> RemoteRun::with_session(Session* session, const FarAddress* far,
                                        const SessionKeys* keys, io::TimePoint deadline,
                                        Outcome* outcome) {
   io::Io& io = runtime_.control();
-  if (plan_.wants_paths) session->want_paths();
+  if (plan_.wants_changes) session->want_changes();
   Role role;
   Watchdog watch(
       *session,

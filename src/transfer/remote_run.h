@@ -60,7 +60,7 @@ class RemoteRun {
     std::string host;           // the far one, for people
     std::string source_prefix;  // in front of paths there, for people: "HOST:" or nothing
     std::string target_prefix;
-    bool wants_paths = false;
+    bool wants_changes = false;
     bool names_far_engine = false;  // if it is not this side's
     std::chrono::milliseconds connect_timeout{};
     std::chrono::milliseconds retry_for{};

@@ -39,7 +39,7 @@ class Run final : private RunListener {
   void note(const std::string& text);
 
   bool pushes() const { return options_.target.is_remote(); }
-  bool wants_all() const { return options_.dry_run || options_.compare || options_.report_entries; }
+  bool wants_all() const { return options_.dry_run || options_.compare || options_.report_changes; }
   bool is_local() const { return !pushes() && !options_.sources.front().is_remote(); }
   const Location& far_location() const {
     return pushes() ? options_.target : options_.sources.front();
@@ -166,7 +166,7 @@ io::Task<void> Run::run_local() {
       agreed_parameters(setup(), {.streams = streams_, .cipher = Cipher::kNone, .io_engine = {}});
   receiver.parameters = sender.parameters;
   sender.listed_paths = options_.listed_paths;
-  if (wants_all()) sender.want_paths();
+  if (wants_all()) sender.want_changes();
   auto pool = make_buffer_pool(sender.parameters);
   if (!pool.ok()) {
     report_.status = pool.status();
@@ -233,7 +233,7 @@ io::Task<void> Run::run_remote() {
   plan.listed_paths = options_.listed_paths;
   plan.host = far_location().host;
   (pushes() ? plan.target_prefix : plan.source_prefix) = far_location().host + ":";
-  plan.wants_paths = wants_all();
+  plan.wants_changes = wants_all();
   plan.names_far_engine = options_.io_engine == IoEngine::kAuto;
   plan.connect_timeout = options_.connect_timeout;
   plan.retry_for = options_.retry_for;
@@ -253,9 +253,9 @@ void Run::on_tick(Session& session, const ProgressSnapshot& progress) {
   for (const ErrorLog* const log : logs) {
     for (const std::string& note : log->notes()) on_note(note);
   }
-  for (std::string& path : session.take_paths()) {
-    observer_.on_entry(path);
-    if (options_.dry_run) report_.planned.push_back(std::move(path));
+  for (EntryChange& change : session.take_changes()) {
+    observer_.on_change(change);
+    if (options_.dry_run) report_.planned.push_back(std::move(change));
   }
   for (const Difference& found : session.take_differences()) observer_.on_difference(found);
 }

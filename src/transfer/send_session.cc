@@ -178,6 +178,7 @@ Status SendSession::on_plan(const wire::PlanBatch& plan) {
             decision.id, *outgoing.tree, outgoing.directory, outgoing.name, identity_of(outgoing),
             session_.parameters.chunk_bytes, outgoing.held);
         outgoing.held = {};
+        outgoing.differences = decision.differences;
         wanted.push_back(outgoing.file);
       });
       if (!known || !is_regular) {
@@ -210,7 +211,8 @@ Status SendSession::on_plan(const wire::PlanBatch& plan) {
     }
     const std::string path = outgoing->target_path();
     digest_.add(wire::describe(outgoing->entry, path, wire::Checksum{}));
-    if (decision.action == wire::PlanAction::kMade) session_.announce_path(path, outgoing->entry);
+    session_.announce_change(path, outgoing->entry, decision.differences,
+                             decision.action == wire::PlanAction::kMade);
   }
   scheduler_.add(std::move(wanted));
   if (!to_compare.empty()) lanes_->add(std::move(to_compare));
@@ -256,7 +258,7 @@ Status SendSession::on_settled(const wire::SettledBatch& settled) {
     bytes_resumed_.fetch_add(outgoing->file->held_bytes(), std::memory_order_relaxed);
     const std::string path = outgoing->target_path();
     digest_.add(wire::describe(outgoing->entry, path, *digest));
-    session_.announce_path(path, outgoing->entry);
+    session_.announce_change(path, outgoing->entry, outgoing->differences, true);
   }
   session_.add_progress(settled.entries.size());
   return Status();

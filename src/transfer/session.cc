@@ -29,6 +29,18 @@ bool is_of_a_kind_that_repeats(const wire::Message& message) {
          std::holds_alternative<wire::StreamEnded>(message);
 }
 
+EntryKind kind_of(wire::EntryType type) {
+  switch (type) {
+    case wire::EntryType::kRegular:
+      return EntryKind::kFile;
+    case wire::EntryType::kDirectory:
+      return EntryKind::kDirectory;
+    case wire::EntryType::kSymlink:
+      return EntryKind::kSymlink;
+  }
+  return EntryKind::kFile;  // there is no other type
+}
+
 }  // namespace
 
 std::uint64_t SessionParameters::packed_file_bytes_max() const {
@@ -114,21 +126,26 @@ Status Session::status() const {
   return status_;
 }
 
-void Session::announce_path(const std::string& path, const wire::ManifestEntry& entry) {
-  if (!wants_paths_) return;
-  std::string shown = path.empty() ? "." : path;
-  if (entry.type == wire::EntryType::kDirectory) shown += '/';
+void Session::announce_change(const std::string& path, const wire::ManifestEntry& entry,
+                              EntryDifferences differences, bool is_replicated) {
+  if (!wants_changes_ || (!is_replicated && differences.bits == 0)) return;
+  EntryChange change{.path = path.empty() ? "." : path,
+                     .kind = kind_of(entry.type),
+                     .symlink_target = entry.symlink_target,
+                     .differences = differences,
+                     .is_replicated = is_replicated};
+  if (change.kind == EntryKind::kDirectory) change.path += '/';
   std::lock_guard lock(mutex_);
-  paths_.push_back(std::move(shown));
+  changes_.push_back(std::move(change));
 }
 
-std::vector<std::string> Session::take_paths() {
+std::vector<EntryChange> Session::take_changes() {
   std::lock_guard lock(mutex_);
-  return std::exchange(paths_, {});
+  return std::exchange(changes_, {});
 }
 
 void Session::announce_difference(Difference difference) {
-  if (!wants_paths_) return;
+  if (!wants_changes_) return;
   std::lock_guard lock(mutex_);
   differences_.push_back(std::move(difference));
 }

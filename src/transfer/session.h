@@ -177,11 +177,12 @@ class Session {
   void add_peer_note(const std::string& note) { peer_errors_.note(note); }
   const ErrorLog& peer_errors() const { return peer_errors_; }
 
-  // A relative path that has been replicated (dry run: would be), for whoever asked to be told. Any
-  // thread.
-  void want_paths() { wants_paths_ = true; }
-  void announce_path(const std::string& path, const wire::ManifestEntry& entry);
-  std::vector<std::string> take_paths();
+  // An entry that has been replicated or brought in line (dry run: would be), for whoever asked to
+  // be told; `path` relative to the target's root. Any thread.
+  void want_changes() { wants_changes_ = true; }
+  void announce_change(const std::string& path, const wire::ManifestEntry& entry,
+                       EntryDifferences differences, bool is_replicated);
+  std::vector<EntryChange> take_changes();
 
   // Likewise what a comparison has found.
   void announce_difference(Difference difference);
@@ -203,9 +204,9 @@ class Session {
   transport::StageMeter meter_;
   ErrorLog errors_;
   ErrorLog peer_errors_;
-  bool wants_paths_ = false;             // constant once the session runs
+  bool wants_changes_ = false;           // constant once the session runs
   bool tells_errors_ = false;            // the same
-  std::vector<std::string> paths_;       // guarded by mutex_
+  std::vector<EntryChange> changes_;     // guarded by mutex_
   std::vector<Difference> differences_;  // guarded by mutex_
   io::Channel<wire::Message> outbox_;
   std::vector<std::function<void()>> wakes_;

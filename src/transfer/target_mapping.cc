@@ -222,6 +222,8 @@ Result<ResolvedTarget> resolve_target(io::Environment& environment, const std::s
     return parent_is_missing(target);
   }
   ResolvedTarget resolved;
+  const Result<bool> was_there = is_directory(files, root);
+  resolved.is_new = was_there.ok() && !*was_there;
   for (const std::string& directory : landing->directories) {
     // Below what a dry run has not made there is nothing to look at.
     if (!resolved.exists) break;

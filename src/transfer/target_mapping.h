@@ -15,6 +15,7 @@ struct ResolvedTarget {
   bool exists = true;  // false only where it was not to be made
   // The root as it was typed: a symlink to it may be what is switched.
   std::string typed_root;
+  bool is_new = false;  // it has been made now, or would be
   wire::TargetAccept accept;
   // What the sender may put directly into the root, by name; everything if the contents of its one
   // directory stand there. A sender that was asked for one file must not bring another.

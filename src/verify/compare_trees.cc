@@ -13,7 +13,7 @@ class Listener final : public Observer {
   Listener(VerifyObserver& observer, VerifyReport& report) : observer_(observer), report_(report) {}
   void on_progress(const ProgressSnapshot& snapshot) override { observer_.on_progress(snapshot); }
   void on_note(const std::string& note) override { observer_.on_note(note); }
-  void on_entry(const std::string& /*path*/) override {}
+  void on_change(const EntryChange& /*change*/) override {}
   void on_difference(const Difference& difference) override {
     observer_.on_difference(difference);
     ++(difference.kind == DifferenceKind::kExtra ? report_.files_extra : report_.files_different);

@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint64_t kFileSizeMax = std::uint64_t(std::numeric_limits<std::int64_t>::max());
 constexpr std::uint32_t kModeMax = 07777;
 constexpr std::uint32_t kNanosecondsMax = 999'999'999;
-constexpr std::size_t kDecisionBytes = 9;
+constexpr std::size_t kDecisionBytes = 11;
 constexpr std::size_t kSettledBytes = 9;
 
 void write_metadata(ByteWriter& writer, const ManifestEntry& entry) {
@@ -120,6 +120,7 @@ void write_body(ByteWriter& writer, const PlanBatch& body) {
   write_list(writer, body.decisions, [](ByteWriter& out, const PlanDecision& decision) {
     out.u64(decision.id);
     out.u8(std::uint8_t(decision.action));
+    out.u16(decision.differences.bits);
   });
 }
 
@@ -129,6 +130,8 @@ PlanBatch read_body<PlanBatch>(ByteReader& reader) {
     PlanDecision decision;
     decision.id = in.u64();
     decision.action = in.enumerator(PlanAction::kSend, PlanAction::kCompare);
+    decision.differences.bits =
+        std::uint16_t(in.ranged(in.u16(), 0, EntryDifferences::kAll, "unknown kind of difference"));
     return decision;
   };
   return PlanBatch{

@@ -156,6 +156,7 @@ enum class PlanAction : std::uint8_t {
 struct PlanDecision {
   std::uint64_t id = 0;
   PlanAction action = PlanAction::kSend;
+  EntryDifferences differences = {};  // of what stands there; for people
 };
 // At most limits::kEntriesOutstandingMax.
 struct PlanBatch {

@@ -4,7 +4,7 @@ import random
 import subprocess
 
 from ssh_server import WAYS, SshCase, each_way
-from support import by_scale, main
+from support import IS_ROOT, by_scale, main
 from trees import listing, names_in, write
 
 TIMES = (1_500_000_000_000_000_000, 1_600_000_000_000_000_000, 1_700_000_000_123_456_789)
@@ -61,6 +61,41 @@ class AsRsync(SshCase):
                 self.assertEqual(listing(theirs), listing(ours))
 
 
+class Itemized(SshCase):
+    def test_changes_are_listed_as_by_rsync_and_a_dry_run_lists_the_same(self):
+        for seed in range(by_scale(2, 6, 60)):
+            dice = random.Random(1000 + seed)
+            directory = self.path(f"case{seed}")
+            os.mkdir(directory)
+            source, target = (f"{directory}/{name}" for name in ("source", "target"))
+            make_related_tree(dice, source)
+            if seed % 6 != 5:
+                make_related_tree(dice, target)
+                subprocess.run(["find", target, "-type", "d", "-name", "1", "-exec", "chmod", "0750", "{}", ";"],
+                               check=True)
+                if IS_ROOT:
+                    subprocess.run(["find", target, "-name", "4", "-exec", "chown", "-h", "5:6", "{}", ";"], check=True)
+            options = [[], ["-c"], ["--size-only"], ["-I"]][seed % 4]
+            way = WAYS[seed % len(WAYS)]
+            with self.subTest(seed=seed, way=way, options=options):
+                done = subprocess.run(["rsync", "-nai", *options, f"{source}/", target], check=True,
+                                      stdout=subprocess.PIPE)
+                expected = [line for line in done.stdout.split(b"\n") if line and not line.startswith(b"created")]
+                if way == "push":
+                    expected = [line.replace(b">f", b"<f", 1) for line in expected]
+                before = listing(target, True) if os.path.exists(target) else None
+                dry = self.expect(0, self.go(way, source, target, "-ni", *options))
+                self.assertEqual(before, listing(target, True) if os.path.exists(target) else None)
+                mapping, *lines = dry.out.split(b"\n")[:-1]
+                self.assertIn(os.fsencode(source), mapping)
+                self.assertEqual(sorted(expected), sorted(lines))
+                plain = self.expect(0, self.go(way, source, target, "-n", *options))
+                self.assertEqual(sorted(line[12:].split(b" -> ")[0] for line in expected),
+                                 sorted(plain.out.split(b"\n")[1:-1]))
+                real = self.expect(0, self.go(way, source, target, "-i", *options))
+                self.assertEqual(sorted(expected), sorted(real.out.split(b"\n")[:-1]))
+
+
 class Changes(SshCase):
     def setUp(self):
         super().setUp()
@@ -101,8 +136,8 @@ class Changes(SshCase):
                 os.utime(f"{root}/{name}", ns=(TIMES[0], TIMES[0]))
         os.utime(f"{target}/touched", ns=(TIMES[1], TIMES[1]))
         kept = os.stat(f"{target}/touched").st_ino
-        self.assertEqual(b"large\nother\n", b"\n".join(sorted(
-            line for line in self.go(way, self.source, target, "-nc").out.split(b"\n")[1:] if line)) + b"\n")
+        would = self.expect(0, self.go(way, self.source, target, "-nci")).out.split(b"\n")
+        self.assertEqual([b"large", b"other"], sorted(line[12:] for line in would if line[:2] in (b">f", b"<f")))
         report = self.expect(0, self.go(way, self.source, target, "-c", "--json")).json()
         self.assertEqual((4, 2, 2), tuple(report["files"][key] for key in ("total", "sent", "unchanged")))
         self.assertEqual(listing(self.source), listing(target))

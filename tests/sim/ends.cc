@@ -88,7 +88,7 @@ io::Task<void> NearEnd::run() {
   plan.sources = {plan_.source};
   plan.target = plan_.target;
   plan.host = "far";
-  plan.wants_paths = plan_.on_replicated || plan_.on_difference;
+  plan.wants_changes = plan_.on_replicated || plan_.on_difference;
   plan.connect_timeout = kConnectTimeout;
   plan.retry_for = plan_.retry_for;
   plan.decorate = flipping(process_, plan_);
@@ -125,7 +125,9 @@ wire::Setup NearEnd::setup() const {
 }
 
 void NearEnd::on_tick(transfer::Session& session, const ProgressSnapshot& progress) {
-  for (const std::string& path : session.take_paths()) plan_.on_replicated(path);
+  for (const EntryChange& change : session.take_changes()) {
+    if (plan_.on_replicated && change.is_replicated) plan_.on_replicated(change.path);
+  }
   for (const Difference& found : session.take_differences()) plan_.on_difference(found);
   if (progress.bytes_done < shown_.bytes_done || progress.files_done < shown_.files_done ||
       (shown_.total_known && !progress.total_known)) {

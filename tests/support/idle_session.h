@@ -16,7 +16,7 @@ class IdleSession {
  public:
   IdleSession() {
     session->parameters.chunk_bytes = 64 * 1024;
-    session->want_paths();
+    session->want_changes();
   }
 
   FaultyFileSystem& files() { return runtime->files(); }

@@ -16,8 +16,10 @@ using transfer::Watchdog;
 constexpr std::chrono::seconds kDeadline{40};
 
 HalfOutcome outcome_of(Session& session) {
-  return {session.status(), session.errors().errors(), session.errors().notes(),
-          session.take_paths(), session.take_differences()};
+  std::vector<std::string> paths;
+  for (EntryChange& change : session.take_changes()) paths.push_back(std::move(change.path));
+  return {session.status(), session.errors().errors(), session.errors().notes(), std::move(paths),
+          session.take_differences()};
 }
 
 void expire(Session* session) {
@@ -73,8 +75,8 @@ io::Task<void> SessionHarness::run_both(std::vector<std::string> sources, std::s
   Session sender(*runtime_, damaging.wrap(std::move(sender_end)), "receiver", cancel_);
   Session receiver(*runtime_, damaging.wrap(std::move(receiver_end)), "sender", cancel_);
   sender.parameters = receiver.parameters = parameters;
-  sender.want_paths();
-  receiver.want_paths();
+  sender.want_changes();
+  receiver.want_changes();
   auto pool = transfer::make_buffer_pool(parameters);
   sender.pool = receiver.pool = pool->get();
   std::optional<BreakableConnections> connections;
@@ -179,7 +181,7 @@ io::Task<void> SessionHarness::run_receiver_half(Script script, transfer::Resolv
   }
   Result<io::FileHandle> root = runtime_->files().open_path(target.root);
   EXPECT_TRUE(root.ok());
-  session.want_paths();
+  session.want_changes();
   if (parameters.compare) {
     transfer::CompareReceiver half(session, target, std::move(*root));
     co_await run_against(script, &session, &half, &peer, /*drops_frames=*/false);
@@ -219,7 +221,7 @@ io::Task<void> SessionHarness::run_sender_half(Script script, std::string source
   accept.replica_of_contents = true;
   accept.names = {""};
   accept.displays = {"/target"};
-  session.want_paths();
+  session.want_changes();
   if (parameters.compare) {
     transfer::CompareSender half(session, *sources, std::move(accept));
     co_await run_against(script, &session, &half, &peer, /*drops_frames=*/true);

@@ -91,12 +91,25 @@ TEST(ErrorLines, AreAtMostTwentyAndThenACount) {
 TEST(DryRun, ListsTheMappingFirstThenPathsEscaped) {
   TransferReport report;
   report.mapping = {"a -> h:b"};
-  report.planned = {"d/", "d/x\ty"};
-  EXPECT_EQ(dry_run_lines(report), (std::vector<std::string>{"a -> h:b", "d/", "d/x\\x09y"}));
+  EntryChange directory;
+  directory.path = "d/";
+  directory.kind = EntryKind::kDirectory;
+  directory.differences = {EntryDifferences::kTime};
+  EntryChange file;
+  file.path = "d/x\ty";
+  file.differences = {EntryDifferences::kNew};
+  file.is_replicated = true;
+  report.planned = {directory, file};
+  CommandLine command;
+  EXPECT_EQ(dry_run_lines(report, command),
+            (std::vector<std::string>{"a -> h:b", "d/", "d/x\\x09y"}));
+  command.output.itemize = true;
+  command.transfer.target.host = "h";
+  EXPECT_EQ(dry_run_lines(report, command),
+            (std::vector<std::string>{"a -> h:b", ".d..t...... d/", "<f+++++++++ d/x\\x09y"}));
   TransferOptions options;
   options.dry_run = true;
-  EXPECT_EQ(final_line(report, options),
-            "dry run: 2 paths would be replicated, nothing was changed");
+  EXPECT_EQ(final_line(report, options), "dry run: 2 paths would be changed, nothing was");
 }
 
 TEST(Stats, TakeEachStageFromTheSideWhereItHappens) {

@@ -19,11 +19,19 @@ namespace {
 
 TransferReport succeed(const TransferOptions&, Observer& observer, CancelToken&) {
   observer.on_note("said at once");
-  observer.on_entry("d/x\ny");
+  EntryChange file;
+  file.path = "d/x\ny";
+  file.differences = {EntryDifferences::kNew};
+  file.is_replicated = true;
+  observer.on_change(file);
   TransferReport report;
   report.notes = {"said at once", "said at the end"};
   report.mapping = {"a -> b"};
-  report.planned = {"d/"};
+  EntryChange directory;
+  directory.path = "d/";
+  directory.kind = EntryKind::kDirectory;
+  directory.differences = {EntryDifferences::kTime};
+  report.planned = {directory};
   return report;
 }
 
@@ -121,6 +129,17 @@ TEST_F(Run, DryRunListsOnStandardOutput) {
   command_.transfer.dry_run = true;
   EXPECT_EQ(run_with(succeed), 0);
   EXPECT_EQ(out(), "a -> b\nd/\n");
+}
+
+TEST_F(Run, ItemizedChangesGoToStandardOutput) {
+  command_.output.itemize = true;
+  command_.output.verbose = true;
+  EXPECT_EQ(run_with(succeed), 0);
+  EXPECT_EQ(out(), ">f+++++++++ d/x\\x0ay\n");
+  EXPECT_EQ(err().find("d/x"), std::string::npos) << err();
+  command_.transfer.dry_run = true;
+  EXPECT_EQ(run_with(succeed), 0);
+  EXPECT_EQ(out(), "a -> b\n.d..t...... d/\n");
 }
 
 TEST_F(Run, JsonIsAllThatStandsOnStandardOutput) {

@@ -324,8 +324,10 @@ TEST(MessageBounds, SymlinkTargetsInAManifest) {
 TEST(MessageBounds, ManifestEndPlanAndSettled) {
   EXPECT_TRUE(is_refused(with_byte(encode(ManifestEnd{1, true}), 9, 2)));
   const auto plan = encode(PlanBatch{{{1, PlanAction::kSend}}});
-  EXPECT_TRUE(is_refused(with_byte(plan, plan.size() - 1, 0)));
-  EXPECT_TRUE(is_refused(with_byte(plan, plan.size() - 1, 8)));
+  EXPECT_TRUE(is_refused(with_byte(plan, plan.size() - 3, 0)));
+  EXPECT_TRUE(is_refused(with_byte(plan, plan.size() - 3, 8)));
+  EXPECT_TRUE(is_refused(with_byte(plan, plan.size() - 2, 128)));
+  EXPECT_TRUE(is_refused(with_byte(plan, plan.size() - 1, 1)));
   const auto settled = encode(SettledBatch{{{1, true}}});
   EXPECT_TRUE(is_refused(with_byte(settled, settled.size() - 1, 2)));
 }

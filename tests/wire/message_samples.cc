@@ -117,7 +117,7 @@ std::vector<Message> sample_messages() {
       sample_target_accept(),
       sample_manifest_batch(),
       ManifestEnd{1'000'000, true},
-      PlanBatch{{{1, PlanAction::kSend}, {2, PlanAction::kCompare}}},
+      PlanBatch{{{1, PlanAction::kSend, {EntryDifferences::kAll}}, {2, PlanAction::kCompare}}},
       FileEnd{9, true, sample_checksum()},
       SettledBatch{{{1, true}, {2, false}}},
       sample_summary(),

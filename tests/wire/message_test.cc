@@ -208,13 +208,14 @@ TEST(Message, AWithdrawnFileHasNoDigest) {
 }
 
 TEST(Message, PlanAndSettledSurviveTheRoundTrip) {
-  const PlanBatch plan = over_the_wire(PlanBatch{{{4, PlanAction::kSend},
+  const PlanBatch plan = over_the_wire(PlanBatch{{{4, PlanAction::kSend, {EntryDifferences::kSize}},
                                                   {1, PlanAction::kUnchanged},
                                                   {5, PlanAction::kMade},
                                                   {6, PlanAction::kKept},
                                                   {9, PlanAction::kFailed},
                                                   {10, PlanAction::kPassedOver}}});
   ASSERT_EQ(plan.decisions.size(), 6u);
+  EXPECT_EQ(plan.decisions[0].differences.bits, EntryDifferences::kSize);
   EXPECT_EQ(plan.decisions[1].id, 1u);
   EXPECT_EQ(plan.decisions[1].action, PlanAction::kUnchanged);
   EXPECT_EQ(plan.decisions[4].id, 9u);

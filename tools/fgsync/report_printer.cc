@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "itemized_change.h"
 #include "text.h"
 
 namespace fgsync::tools {
@@ -82,7 +83,7 @@ std::string final_line(const TransferReport& report, const TransferOptions& opti
   }
   if (options.dry_run) {
     return "dry run: " + counted(report.planned.size(), "path", "paths") +
-           " would be replicated, nothing was changed" + (report.exit_code != 0 ? status : "");
+           " would be changed, nothing was" + (report.exit_code != 0 ? status : "");
   }
   return "replicated " + amount(report) + " in " + seconds + circumstances(report, options) +
          (report.exit_code != 0 ? status : "");
@@ -102,10 +103,14 @@ std::vector<std::string> error_lines(const TransferReport& report, std::size_t s
   return lines;
 }
 
-std::vector<std::string> dry_run_lines(const TransferReport& report) {
+std::vector<std::string> dry_run_lines(const TransferReport& report, const CommandLine& command) {
   std::vector<std::string> lines;
   for (const std::string& line : report.mapping) lines.push_back(escape_name(line));
-  for (const std::string& path : report.planned) lines.push_back(escape_name(path));
+  for (const EntryChange& change : report.planned) {
+    lines.push_back(command.output.itemize
+                        ? itemized_change(change, command.transfer.target.is_remote())
+                        : escape_name(change.path));
+  }
   return lines;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "command_line.h"
 #include "fgsync/options.h"
 #include "fgsync/report.h"
 
@@ -21,8 +22,8 @@ std::string final_line(const TransferReport& report, const TransferOptions& opti
 // the end why the session ended early, if it did. Escaped.
 std::vector<std::string> error_lines(const TransferReport& report, std::size_t shown_max);
 
-// The resolved mapping and what would be replicated: the lines of --dry-run. Escaped.
-std::vector<std::string> dry_run_lines(const TransferReport& report);
+// The resolved mapping and what would be changed: the lines of --dry-run. Escaped.
+std::vector<std::string> dry_run_lines(const TransferReport& report, const CommandLine& command);
 
 // Several lines, the last with its end.
 std::string stats_table(const TransferReport& report);

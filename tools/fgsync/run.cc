@@ -22,10 +22,14 @@ constexpr int kOutputFailed = 11;
 std::string requested_output(const CommandLine& command, const TransferReport& report) {
   std::string text;
   if (command.transfer.dry_run) {
-    for (const std::string& line : dry_run_lines(report)) text += line + "\n";
+    for (const std::string& line : dry_run_lines(report, command)) text += line + "\n";
   }
   if (command.output.stats) text += stats_table(report);
   return text;
+}
+
+void print_output_failure(int error, Console& console) {
+  console.print(std::string("fgsync: standard output: writing: ") + std::strerror(error));
 }
 
 // With --json standard output is that one object; lists and tables asked for besides go to the
@@ -39,7 +43,7 @@ bool print_requested(const CommandLine& command, const TransferReport& report,
     out = json_report(report, command.transfer, words);
   }
   if (write_all(standard_output, out)) return true;
-  console.print(std::string("fgsync: standard output: writing: ") + std::strerror(errno));
+  print_output_failure(errno, console);
   return false;
 }
 
@@ -95,7 +99,7 @@ int run(const CommandLine& command, const std::vector<std::string>& words, Repli
   }
   log->write("started: " + escape_name(quote_words(words)));
 
-  RunObserver observer(command.output, console, *log);
+  RunObserver observer(command, standard_output, console, *log);
   for (const std::string& note : command.notes) observer.on_note(note);
   Result<LockFile> lock = LockFile::take(command.transfer.dry_run ? "" : command.lock_file);
   const TransferReport report =
@@ -104,6 +108,10 @@ int run(const CommandLine& command, const std::vector<std::string>& words, Repli
   for (const std::string& note : report.notes) observer.on_note(note);
 
   bool delivered = print_requested(command, report, words, standard_output, console);
+  if (observer.write_error() != 0) {
+    print_output_failure(observer.write_error(), console);
+    delivered = false;
+  }
   print_outcome(command, report, console, *log);
   if (!log->status().ok()) {
     console.print("fgsync: " + escape_message(log->status().message()));

@@ -15,22 +15,28 @@ namespace fgsync::tools {
 class RunObserver : public Observer {
  public:
   // All of them must outlive the observer.
-  RunObserver(const OutputOptions& output, Console& console, RunLog& log);
+  RunObserver(const CommandLine& command, int standard_output, Console& console, RunLog& log);
 
   void on_progress(const ProgressSnapshot& snapshot) override;
   // A note is said once, however often it comes.
   void on_note(const std::string& note) override;
-  void on_entry(const std::string& path) override;
+  // Itemized ones go to standard output (with --json to the console); in a dry run the report lists
+  // them.
+  void on_change(const EntryChange& change) override;
 
   // No progress any more.
   void finish() { progress_.finish(); }
+  // Of standard output; 0 if there was none.
+  int write_error() const { return write_error_; }
 
  private:
-  const OutputOptions& output_;
+  const CommandLine& command_;
+  const int standard_output_;
   Console& console_;
   RunLog& log_;
   ProgressPrinter progress_;
   std::set<std::string> notes_said_;
+  int write_error_ = 0;
 };
 
 }  // namespace fgsync::tools
