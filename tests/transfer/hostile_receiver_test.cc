@@ -64,6 +64,7 @@ class HostileReceiver : public OnEachEngine {
     SessionHarness harness(GetParam());
     harness.parameters.timeout = timeout_;
     harness.parameters.dry_run = dry_run_;
+    harness.parameters.changes = changes_;
     HalfOutcome outcome = harness.send_to(script, directory_.path("source"));
     told_ = harness.told_abort();
     return outcome;
@@ -79,6 +80,7 @@ class HostileReceiver : public OnEachEngine {
   const TemporaryDirectory directory_;
   std::chrono::milliseconds timeout_{0};
   bool dry_run_ = false;
+  Changes changes_;
   std::optional<wire::Abort> told_;
 };
 
@@ -127,6 +129,44 @@ TEST_P(HostileReceiver, AskingForContentsInADryRunIsRefused) {
     Announced announced;
     co_await hear_manifest(peer, &announced);
     decide(peer, announced.small, PlanAction::kSend);
+  });
+}
+
+TEST_P(HostileReceiver, PassingOverWhereNothingMayBeIsRefused) {
+  expect_refusal("a file", [](ScriptedPeer* peer) -> Task<void> {
+    Announced announced;
+    co_await hear_manifest(peer, &announced);
+    decide(peer, announced.small, PlanAction::kPassedOver);
+  });
+}
+
+TEST_P(HostileReceiver, AskingForDigestsUnaskedIsRefused) {
+  expect_refusal("where contents are not compared", [](ScriptedPeer* peer) -> Task<void> {
+    Announced announced;
+    co_await hear_manifest(peer, &announced);
+    decide(peer, announced.small, PlanAction::kCompare);
+  });
+  changes_.comparison = Comparison::kContents;
+  expect_refusal("of an unknown entry", [](ScriptedPeer* peer) -> Task<void> {
+    decide(peer, {4711}, PlanAction::kCompare);
+    co_return;
+  });
+  expect_refusal("of a directory", [](ScriptedPeer* peer) -> Task<void> {
+    Announced announced;
+    co_await hear_manifest(peer, &announced);
+    decide(peer, announced.directories, PlanAction::kCompare);
+  });
+  expect_refusal("twice", [](ScriptedPeer* peer) -> Task<void> {
+    Announced announced;
+    co_await hear_manifest(peer, &announced);
+    decide(peer, announced.small, PlanAction::kCompare);
+    decide(peer, announced.small, PlanAction::kCompare);
+  });
+  expect_refusal("of a file that is being sent", [](ScriptedPeer* peer) -> Task<void> {
+    Announced announced;
+    co_await hear_manifest(peer, &announced);
+    decide(peer, announced.large, PlanAction::kSend);
+    decide(peer, announced.large, PlanAction::kCompare);
   });
 }
 

@@ -304,6 +304,30 @@ TEST_F(PlannerTest, ADryRunDecidesAndTouchesNothing) {
                                                "fresh/below"}));
 }
 
+TEST_F(PlannerTest, WhatIsNotToBeMadeIsPassedOverWithAllBelowIt) {
+  directory_.write("target/there", "x");
+  session().parameters.changes.existing_only = true;
+  EXPECT_EQ(plan({file_entry(1, 0, "there", 10), file_entry(2, 0, "new", 10),
+                  directory_entry(3, 0, "fresh"), directory_entry(4, 3, "deep"),
+                  file_entry(5, 4, "file", 10), symlink_entry(6, 0, "link", "x")}),
+            (std::vector<PlanAction>{PlanAction::kSend, PlanAction::kPassedOver,
+                                     PlanAction::kPassedOver, PlanAction::kPassedOver,
+                                     PlanAction::kPassedOver, PlanAction::kPassedOver}));
+  EXPECT_EQ(planner_->files_passed_over(), 2u);
+  EXPECT_EQ(planner_->bytes_wanted(), 10u);
+}
+
+TEST_F(PlannerTest, WhatIsThereIsPassedOverButForDirectories) {
+  directory_.write("target/there", "x");
+  directory_.make_directory("target/directory");
+  directory_.make_symlink("old", "target/link");
+  session().parameters.changes.new_only = true;
+  EXPECT_EQ(plan({file_entry(1, 0, "there", 10), directory_entry(2, 0, "directory"),
+                  file_entry(3, 2, "new", 10), symlink_entry(4, 0, "link", "x")}),
+            (std::vector<PlanAction>{PlanAction::kPassedOver, PlanAction::kKept, PlanAction::kSend,
+                                     PlanAction::kPassedOver}));
+}
+
 TEST_F(PlannerTest, BelowADirectoryThatCouldNotBeMadeEverythingFails) {
   start();
   idle_.files().fail(FileOperation::kMakeDirectory, 1, EACCES);
