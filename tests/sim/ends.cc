@@ -110,6 +110,8 @@ wire::Setup NearEnd::setup() const {
   setup.read_back = plan_.read_back;
   setup.fail_if_locked = plan_.fail_if_locked;
   setup.publish_tree = plan_.publish_tree;
+  setup.selection = plan_.selection;
+  setup.changes = plan_.changes;
   setup.direct_io = plan_.direct_io;
   setup.cipher = plan_.cipher;
   setup.streams = plan_.streams;

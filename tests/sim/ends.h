@@ -31,6 +31,8 @@ struct RunPlan {
   std::chrono::milliseconds timeout{20'000};
   std::chrono::milliseconds retry_for{60'000};
   std::uint64_t bandwidth_limit = 0;
+  Selection selection;
+  Changes changes;
   std::string source;
   std::string target;
   bool dry_run = false;

@@ -110,6 +110,8 @@ class Scenario {
   void watch_switch(const Node& node);
   void check_whole(const char* when);
   void check_crash(const char* when);
+  std::string what_markers_say(const Disk& target) const;
+  std::string what_rules_say(const Disk& target, const Node& node) const;
   std::string what_is_wrong(const Disk& target) const;
   void check_settled(const std::string& path);
   void check_good_end(const Ends& ends);
@@ -146,6 +148,7 @@ class Scenario {
   std::string outside_;
   std::set<KnownFile> old_files_;  // at the target before any run
   std::set<std::string> rotted_;   // at the target: what a receipt is there to find
+  bool has_rules_ = false;         // about names, in all runs but the last
   bool obstructed_ = false;        // something stands in the way for good
   bool keeps_receipts_ = true;     // nothing happens that may cost a target its receipt
   bool has_left_state_ = false;    // what stops or hinders a run may leave its state behind

@@ -62,6 +62,12 @@ void Scenario::choose_plan() {
   target_.has_links = random.percent(80);
   target_.has_exchange = random.percent(97);
   if (some_at_once_ && !can_be_switched()) obstructed_ = true;
+  // By dice of its own: the rest of a story is what it would be without.
+  Random selecting(Random(random).next() ^ 0x73656c656374);
+  // A tree that is published at once is whole in any case.
+  has_rules_ = !some_at_once_ && selecting.percent(8);
+  if (has_rules_) plan_.selection.rules = {{true, "/f1"}, {false, "f1"}, {false, "d1/"}};
+  if (selecting.percent(8)) plan_.changes.comparison = Comparison::kContents;
 }
 
 bool Scenario::chooses_at_once() {
