@@ -162,6 +162,7 @@ void read_selection(const Reader& reader, TransferOptions& options) {
   Selection& selection = options.selection;
   selection.bytes_min = reader.read("min-size", parse_size, selection.bytes_min);
   selection.bytes_max = reader.read("max-size", parse_size, selection.bytes_max);
+  selection.copy_links = reader.is_on("copy-links");
   selection.one_file_system = reader.is_on("one-file-system");
   selection.lists_paths = reader.find("files-from") != nullptr;
   selection.lists_whole_directories = reader.is_on("recursive");

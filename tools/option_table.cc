@@ -66,7 +66,7 @@ constexpr OptionRow kTable[] = {
     {kKept, 0, "numeric-ids", kNothing, "", kNotOffered, "", "owners by number, not by name"},
     {kKept, 0, "chown", kText, "USER:GROUP", kNotOffered, "", "owners at the target"},
     {kKept, 0, "chmod", kText, "CHANGES", kNotOffered, "", "modes at the target"},
-    {kKept, 'L', "copy-links", kNothing, "", kNotOffered, "", "replicate what symlinks point to"},
+    {kKept, 'L', "copy-links", kNothing, "", kOffered, "", "replicate what symlinks point to"},
     {kKept, 0, "safe-links", kNothing, "", kOffered, "", "leave out symlinks that leave the tree"},
 
     {kChanged, 'c', "checksum", kNothing, "", kOffered, "",

@@ -64,6 +64,7 @@ struct Selection {
   // among them with or without all that is below them.
   bool lists_paths = false;
   bool lists_whole_directories = false;
+  bool copy_links = false;       // what a symlink leads to stands for it
   bool one_file_system = false;  // file systems that are mounted in the source are not entered
   // Files of other sizes are left as they stand at the target, or not.
   std::uint64_t bytes_min = 0;

@@ -48,6 +48,9 @@ class Environment {
   virtual std::size_t usable_cores() = 0;
   virtual bool has_aes() = 0;
   virtual FileSystem& files() = 0;
+  // For reading alone: a name stands for what its symlink leads to, wherever that is. Where there
+  // is none of the kind, files().
+  virtual FileSystem& files_through_links() { return files(); }
   virtual Network& network() = 0;
 };
 

@@ -85,10 +85,12 @@ class PosixEnvironment final : public Environment {
   std::size_t usable_cores() override { return io::usable_cores(); }
   bool has_aes() override { return processor_has_aes(); }
   FileSystem& files() override { return *files_; }
+  FileSystem& files_through_links() override { return *files_through_links_; }
   Network& network() override { return network_; }
 
  private:
   const std::unique_ptr<FileSystem> files_ = make_posix_file_system();
+  const std::unique_ptr<FileSystem> files_through_links_ = make_file_system_through_links();
   PosixNetwork network_;
   const HostIdentity host_identity_ = find_host_identity();
 };

@@ -28,6 +28,7 @@ Status completed(std::string_view doing, Call call) {
 
 class PosixFileSystem : public FileSystem {
  public:
+  explicit PosixFileSystem(bool follows_links) : follows_links_(follows_links) {}
   Result<FileHandle> open_path(const std::string& path) override;
   Result<FileStatus> stat_path(const std::string& path, bool follow) override;
   Status make_directory_path(const std::string& path, std::uint32_t mode) override;
@@ -86,9 +87,13 @@ class PosixFileSystem : public FileSystem {
   void close(int descriptor) override;
 
  private:
+  // What is there: a symlink's referent only if links are followed; -1 with errno.
+  int open_name(const FileHandle& base, const std::string& name, int flags) const;
   Result<FileHandle> open_existing(const FileHandle& base, const std::string& name, int access,
                                    int direct);
   Result<FileHandle> create(const FileHandle& base, const std::string& name, int direct);
+
+  const bool follows_links_;
 };
 
 // Paths that a user typed.
@@ -117,9 +122,16 @@ Result<std::string> PosixFileSystem::resolve_path(const std::string& path) {
 
 // Opening and looking.
 
+int PosixFileSystem::open_name(const FileHandle& base, const std::string& name, int flags) const {
+  if (!follows_links_) return open_beneath(base.descriptor(), name, flags, 0);
+  FGSYNC_ASSERT(is_single_component(name));
+  return uninterrupted(
+      [&] { return ::openat(base.descriptor(), name.c_str(), flags | O_CLOEXEC); });
+}
+
 Result<FileHandle> PosixFileSystem::open_directory(const FileHandle& base,
                                                    const std::string& name) {
-  const int descriptor = open_beneath(base.descriptor(), name, O_RDONLY | O_DIRECTORY, 0);
+  const int descriptor = open_name(base, name, O_RDONLY | O_DIRECTORY);
   if (descriptor < 0) return Status::from_errno(errno, "opening");
   return FileHandle(this, descriptor);
 }
@@ -136,8 +148,7 @@ Result<FileHandle> PosixFileSystem::open_file(const FileHandle& base, const std:
 // has no asynchronous path.
 Result<FileHandle> PosixFileSystem::open_existing(const FileHandle& base, const std::string& name,
                                                   int access, int direct) {
-  const int descriptor =
-      open_beneath(base.descriptor(), name, access | O_NONBLOCK | O_NOCTTY | direct, 0);
+  const int descriptor = open_name(base, name, access | O_NONBLOCK | O_NOCTTY | direct);
   if (descriptor < 0) return Status::from_errno(errno, "opening");
   FileHandle file(this, descriptor);
   struct stat status;
@@ -177,7 +188,7 @@ Result<FileStatus> PosixFileSystem::stat(const FileHandle& file) {
 
 Result<FileStatus> PosixFileSystem::stat_at(const FileHandle& base, const std::string& name) {
   FGSYNC_ASSERT(is_single_component(name));
-  return status_of_path(base.descriptor(), name.c_str(), false);
+  return status_of_path(base.descriptor(), name.c_str(), follows_links_);
 }
 
 Result<std::string> PosixFileSystem::read_link(const FileHandle& base, const std::string& name) {
@@ -395,6 +406,12 @@ void PosixFileSystem::close(int descriptor) { ::close(descriptor); }
 
 }  // namespace
 
-std::unique_ptr<FileSystem> make_posix_file_system() { return std::make_unique<PosixFileSystem>(); }
+std::unique_ptr<FileSystem> make_posix_file_system() {
+  return std::make_unique<PosixFileSystem>(/*follows_links=*/false);
+}
+
+std::unique_ptr<FileSystem> make_file_system_through_links() {
+  return std::make_unique<PosixFileSystem>(/*follows_links=*/true);
+}
 
 }  // namespace fgsync::io

@@ -11,5 +11,8 @@ namespace fgsync::io {
 // gave out. All descriptors are close-on-exec. Failures carry the errno and say what was being done
 // ("opening: ...").
 std::unique_ptr<FileSystem> make_posix_file_system();
+// The same for reading, but for symlinks, which are followed where directories and files are opened
+// or looked at.
+std::unique_ptr<FileSystem> make_file_system_through_links();
 
 }  // namespace fgsync::io

@@ -55,13 +55,30 @@ bool TreeWalker::start_directory(const Pending& pending, std::vector<WalkError>&
     current_path_ = scope_.rules != nullptr ? path_below_root(current_) : "";
     current_handle_ = std::move(*handle);
     reach_ = pending.reach;
-    status = list(errors);
+    status = scope_.through_links ? take_identity() : Status();
+    if (status.ok()) status = list(errors);
     if (status.ok()) return true;
     current_handle_.reset();
   }
   mark("walk_directory_unreadable");
   errors.push_back({tree_.path_of(pending.id), std::move(status), true});
   return false;
+}
+
+Status TreeWalker::take_identity() {
+  const Result<io::FileStatus> status = files_.stat(*current_handle_);
+  if (status.ok()) identities_[current_] = {status->device, status->inode};
+  return status.status();
+}
+
+// A symlink that leads to a directory it stands in would go on for ever.
+bool TreeWalker::leads_into_itself(const io::FileStatus& status) const {
+  const std::pair identity{status.device, status.inode};
+  for (std::uint64_t id = current_;; id = tree_.parent_of(id)) {
+    const auto known = identities_.find(id);
+    if (known != identities_.end() && known->second == identity) return true;
+    if (id == 0) return false;
+  }
 }
 
 Status TreeWalker::list(std::vector<WalkError>& errors) {
@@ -138,17 +155,27 @@ void TreeWalker::visit(const io::DirectoryEntry& found, std::vector<WalkedEntry>
   // Rather than merely on the way to what is listed, which no rule keeps from being so.
   bool chosen = reach_.all_names || child->is_listed;
   const bool leads_on = child && !child->below.empty();
-  if (found.type != io::FileType::kUnknown && !leads_on && is_left_out(found.name, found.type)) {
-    return;
-  }
+  const bool is_link = scope_.through_links && found.type == io::FileType::kSymlink;
+  const bool knows_type = found.type != io::FileType::kUnknown && !is_link;
+  if (knows_type && !leads_on && is_left_out(found.name, found.type)) return;
   auto status = files_.stat_at(*current_handle_, found.name);
   if (!status.ok()) {
     mark("walk_entry_failed");
-    return fail(found.name, child, status.status(), errors);
+    if (!is_link) return fail(found.name, child, status.status(), errors);
+    // It has not vanished.
+    return fail(found.name, child,
+                Status(ErrorCode::kIoError, "following the symlink: " + status.status().message()),
+                errors);
   }
   const bool directory = status->type == io::FileType::kDirectory;
   if (chosen && is_left_out(found.name, status->type)) chosen = false;
   if (!chosen && !leads_on) return;
+  if (scope_.through_links && directory && leads_into_itself(*status)) {
+    return fail(found.name, child,
+                Status(ErrorCode::kIoError,
+                       "following the symlink: it leads to a directory that it stands in"),
+                errors);
+  }
   if (leads_on && !directory) {
     return fail(found.name, child, Status(ErrorCode::kIoError, "looking at it: Not a directory"),
                 errors);

@@ -10,6 +10,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "fgsync/status.h"
@@ -48,6 +50,8 @@ struct WalkScope {
   // that it names are walked whole only if so said.
   const selection::ListedPaths* listed = nullptr;
   bool listed_directories_whole = false;
+  // The file system follows symlinks: what one leads to stands for it.
+  bool through_links = false;
   // Directories elsewhere are yielded, and not entered.
   std::optional<std::uint64_t> device = {};
 };
@@ -85,12 +89,14 @@ class TreeWalker {
     Reach reach;
   };
   bool start_directory(const Pending& pending, std::vector<WalkError>& errors);
+  Status take_identity();
   Status list(std::vector<WalkError>& errors);
   std::optional<Listed::Child> listed_child(const std::string& name) const;
   Reach reach_below(const std::optional<Listed::Child>& child, bool chosen) const;
   void fail(const std::string& name, const std::optional<Listed::Child>& child,
             const Status& status, std::vector<WalkError>& errors) const;
   std::string path_below_root(std::uint64_t id) const;
+  bool leads_into_itself(const io::FileStatus& status) const;
   bool is_left_out(const std::string& name, io::FileType type) const;
   void visit(const io::DirectoryEntry& found, std::vector<WalkedEntry>& entries,
              std::vector<WalkError>& errors);
@@ -100,9 +106,11 @@ class TreeWalker {
   std::uint64_t next_id_;
   const WalkScope scope_;
   std::vector<Pending> pending_;  // directories still to be listed
-  std::uint64_t current_ = 0;     // the directory being listed
-  Reach reach_;                   // of it
-  std::string current_path_;      // with a slash at the end, if there are rules
+  // Where symlinks are followed: device and inode of each directory.
+  std::unordered_map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> identities_;
+  std::uint64_t current_ = 0;  // the directory being listed
+  Reach reach_;                // of it
+  std::string current_path_;   // with a slash at the end, if there are rules
   DirectoryReference current_handle_;
   std::unique_ptr<io::DirectoryReader> reader_;
   std::vector<io::DirectoryEntry> names_;  // one batch of the reader; kept for its memory

@@ -23,7 +23,7 @@ CompareReceiver::CompareReceiver(Session& session, const ResolvedTarget& target,
     : session_(session),
       root_path_(target.root),
       comparison_(session.files(), target, std::move(root)),
-      lanes_(session.runtime(), session.meter(),
+      lanes_(session.runtime(), session.files(), session.meter(),
              automatic_streams(session.environment().usable_cores())) {
   session.on_failure([this] { lanes_.stop(); });
   session.tell_errors_on_failure();

@@ -15,7 +15,7 @@ CompareSender::CompareSender(Session& session, const std::vector<ResolvedSource>
       accept_(std::move(accept)),
       window_(limits::kEntriesOutstandingMax),
       manifest_(session, outgoing_, window_),
-      lanes_(session.runtime(), session.meter(),
+      lanes_(session.runtime(), session.files(), session.meter(),
              automatic_streams(session.environment().usable_cores())) {
   session.on_failure([this] {
     window_.close();

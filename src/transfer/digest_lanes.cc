@@ -14,12 +14,9 @@ constexpr std::size_t kWorkWaitingMax = 256;
 
 }  // namespace
 
-DigestLanes::DigestLanes(io::Runtime& runtime, transport::StageMeter& meter, std::size_t lanes)
-    : runtime_(runtime),
-      files_(runtime.environment().files()),
-      lanes_(lanes),
-      waiting_(kWorkWaitingMax),
-      reading_(meter) {}
+DigestLanes::DigestLanes(io::Runtime& runtime, io::FileSystem& files, transport::StageMeter& meter,
+                         std::size_t lanes)
+    : runtime_(runtime), files_(files), lanes_(lanes), waiting_(kWorkWaitingMax), reading_(meter) {}
 
 Status DigestLanes::start() {
   auto pool = BufferPool::create(limits::kChunkBytesDefault, lanes_);

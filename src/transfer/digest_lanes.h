@@ -26,8 +26,9 @@ struct DigestRequest {
 // On the control worker, but for stop(). Must be closed and joined once it was started.
 class DigestLanes {
  public:
-  // What is read counts as Stage::kRead of `meter`.
-  DigestLanes(io::Runtime& runtime, transport::StageMeter& meter, std::size_t lanes);
+  // What is read, of `files`, counts as Stage::kRead of `meter`.
+  DigestLanes(io::Runtime& runtime, io::FileSystem& files, transport::StageMeter& meter,
+              std::size_t lanes);
 
   // Without memory for it nothing runs.
   Status start();

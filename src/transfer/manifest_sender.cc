@@ -134,6 +134,7 @@ storage::WalkScope ManifestSender::scope_of(const ResolvedSource& source,
     scope.listed = &listed_;
     scope.listed_directories_whole = selection.lists_whole_directories;
   }
+  scope.through_links = selection.copy_links;
   if (selection.one_file_system) scope.device = source.status.device;
   scope.prefix = std::move(rules_prefix);
   return scope;

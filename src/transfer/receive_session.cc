@@ -46,7 +46,7 @@ ReceiveSession::ReceiveSession(Session& session, const ResolvedTarget& target, i
   session.tell_errors_on_failure();
   session.tell_frames([this] { return worker_.frames(); });
   if (session.parameters.changes.comparison == Comparison::kContents) {
-    lanes_ = std::make_unique<DigestLanes>(session.runtime(), session.meter(),
+    lanes_ = std::make_unique<DigestLanes>(session.runtime(), session.files(), session.meter(),
                                            automatic_streams(session.environment().usable_cores()));
   }
   session.on_failure([this] {

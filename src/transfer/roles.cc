@@ -69,6 +69,7 @@ std::string make_session_name(io::Environment& environment) {
 
 io::Task<void> run_sender(Session* session, Role* role, std::vector<std::string> paths,
                           DataConnections* connections) {
+  if (session->parameters.selection.copy_links) session->follow_links();
   // What is there, and where does the receiver put it?
   Result<OfferedSources> offered = co_await offer_sources(*session, std::move(paths));
   Status ready = offered.ok() ? Status() : offered.status();

@@ -37,7 +37,7 @@ SendSession::SendSession(Session& session, const std::vector<ResolvedSource>& so
   session.hear_frames(
       [this](const std::vector<std::uint64_t>& frames) { return worker_.on_frames(frames); });
   if (session.parameters.changes.comparison == Comparison::kContents) {
-    lanes_ = std::make_unique<DigestLanes>(session.runtime(), session.meter(),
+    lanes_ = std::make_unique<DigestLanes>(session.runtime(), session.files(), session.meter(),
                                            automatic_streams(session.environment().usable_cores()));
   }
   session.on_failure([this] {

@@ -73,7 +73,11 @@ class Session {
   io::Io& control_io() { return runtime_.control(); }
   io::Runtime& runtime() { return runtime_; }
   io::Environment& environment() { return runtime_.environment(); }
-  io::FileSystem& files() { return runtime_.environment().files(); }
+  io::FileSystem& files() {
+    return follows_links_ ? environment().files_through_links() : environment().files();
+  }
+  // For a sender, before anything runs: symlinks are what they lead to.
+  void follow_links() { follows_links_ = true; }
   transport::ControlStream& control() { return *control_; }
   transport::StageMeter& meter() { return meter_; }
   ErrorLog& errors() { return errors_; }
@@ -198,6 +202,7 @@ class Session {
 
  private:
   io::Runtime& runtime_;
+  bool follows_links_ = false;  // constant once the session runs
   const std::unique_ptr<transport::ControlStream> control_;
   const std::string peer_;
   CancelToken& cancel_;

@@ -32,7 +32,7 @@ TreeCheck::TreeCheck(io::Runtime& runtime, const VerifyOptions& options, std::si
       observer_(observer),
       cancel_(cancel),
       meter_(runtime.environment()),
-      lanes_(runtime, meter_, lanes),
+      lanes_(runtime, files_, meter_, lanes),
       progress_pause_(runtime.control()) {}
 
 io::Task<void> TreeCheck::run() {

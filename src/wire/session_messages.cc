@@ -57,6 +57,7 @@ void write_selection(ByteWriter& writer, const Selection& selection) {
   writer.boolean(selection.rules_see_source_name);
   writer.boolean(selection.lists_paths);
   writer.boolean(selection.lists_whole_directories);
+  writer.boolean(selection.copy_links);
   writer.boolean(selection.one_file_system);
   writer.u64(selection.bytes_min);
   writer.u64(selection.bytes_max);
@@ -69,6 +70,7 @@ Selection read_selection(ByteReader& reader) {
   selection.rules_see_source_name = reader.boolean();
   selection.lists_paths = reader.boolean();
   selection.lists_whole_directories = reader.boolean();
+  selection.copy_links = reader.boolean();
   selection.one_file_system = reader.boolean();
   selection.bytes_min = reader.u64();
   selection.bytes_max = reader.u64();

@@ -206,6 +206,40 @@ class ListedPaths(SshCase):
         self.expect(3, self.fgsync(option, f"{self.source}/five", self.target))
 
 
+class CopiedLinks(SshCase):
+    def setUp(self):
+        super().setUp()
+        self.source = self.path("source")
+        for name in ("source/a/b", "outside/deep"):
+            os.makedirs(self.path(name))
+        write(f"{self.source}/a/file", b"inside")
+        write(self.path("outside/deep/file"), b"x" * 300_000)
+        os.symlink("../file", f"{self.source}/a/b/link")
+        os.symlink(self.path("outside"), f"{self.source}/out")
+        os.symlink("a/b", f"{self.source}/directory.tmp")
+
+    @each_way()
+    def test_what_symlinks_lead_to_arrives_as_with_rsync(self, way):
+        ours, theirs = self.path("ours-" + way), self.path("theirs-" + way)
+        rules = ["--exclude=*.tmp/"]
+        subprocess.run(["rsync", "-aL", *rules, f"{self.source}/", theirs], check=True)
+        self.expect(0, self.go(way, self.source, ours, "-L", *rules))
+        self.assertEqual(without_directory_times(theirs), without_directory_times(ours))
+        report = self.expect(0, self.go(way, self.source, ours, "-Lc", *rules, "--json")).json()
+        self.assertEqual(0, report["files"]["sent"])
+
+    @each_way()
+    def test_symlinks_to_nothing_and_in_circles_are_named(self, way):
+        target = self.path("target-" + way)
+        for name, leads_to in (("nowhere", "none"), ("a/up", ".."), ("self", "self")):
+            if not os.path.lexists(f"{self.source}/{name}"):
+                os.symlink(leads_to, f"{self.source}/{name}")
+        result = self.expect(23, self.go(way, self.source, target, "-L"))
+        for name in ("nowhere", "a/up", "self"):
+            self.assertIn(f"{self.source}/{name}: following the symlink: ", result.text())
+        self.assertEqual(["a", "directory.tmp", "out"], names_in(target))
+
+
 class OneFileSystem(SshCase):
     @needs_root
     @each_way()

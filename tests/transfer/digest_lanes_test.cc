@@ -61,7 +61,7 @@ class DigestLanesTest : public testing::OnEachEngine {
 
  private:
   io::Task<void> read_with_lanes(std::vector<std::string> names, bool stopped) {
-    DigestLanes lanes(*runtime_, *meter_, 3);
+    DigestLanes lanes(*runtime_, runtime_->environment().files(), *meter_, 3);
     EXPECT_TRUE(lanes.start().ok());
     if (stopped) lanes.stop();
     std::vector<DigestRequest> requests;

@@ -27,6 +27,7 @@ Setup sample_setup() {
   setup.selection.rules_see_source_name = true;
   setup.selection.lists_paths = true;
   setup.selection.lists_whole_directories = true;
+  setup.selection.copy_links = true;
   setup.selection.one_file_system = true;
   setup.selection.bytes_min = 5;
   setup.selection.bytes_max = std::uint64_t{7} << 40;

@@ -20,6 +20,7 @@ TEST(SelectionMessages, SetupTellsTheSelection) {
   EXPECT_TRUE(setup.selection.rules_see_source_name);
   EXPECT_TRUE(setup.selection.lists_paths);
   EXPECT_TRUE(setup.selection.lists_whole_directories);
+  EXPECT_TRUE(setup.selection.copy_links);
   EXPECT_TRUE(setup.selection.one_file_system);
   EXPECT_EQ(setup.selection.bytes_min, 5u);
   EXPECT_EQ(setup.selection.bytes_max, std::uint64_t{7} << 40);
