@@ -4,7 +4,6 @@
 
 #include "base/limits.h"
 #include "base/mark.h"
-#include "storage/copy_file.h"
 #include "transfer/changes.h"
 #include "transfer/staging_place.h"
 
@@ -77,12 +76,14 @@ void Planner::settle(wire::ManifestEntry& entry, wire::PlanAction action, wire::
   session_.announce_change(path, entry, differences, action == wire::PlanAction::kMade);
 }
 
-bool Planner::decide_compared(Undecided& file, std::optional<bool> same, wire::PlanBatch& plan) {
+bool Planner::decide_compared(Undecided& file, const std::optional<Contents>& contents,
+                              wire::PlanBatch& plan) {
   wire::PlanAction action = wire::PlanAction::kFailed;
-  if (same) {
+  if (contents) {
     differences_ = differences_of(file.entry, &file.present);
-    action = action_of(file.entry,
-                       *same ? keep_file(file.entry, file.present) : replace_file(&file.present));
+    action = action_of(file.entry, contents->same
+                                       ? keep_file(file.entry, file.present, &contents->digest)
+                                       : replace_file(&file.present));
   }
   if (std::exchange(waits_, false)) return false;
   settle(file.entry, action, plan);
@@ -192,8 +193,7 @@ Result<wire::PlanAction> Planner::decide_by_type(const wire::ManifestEntry& entr
   if (!status.ok() && !is_missing(status)) return status.status();
   const io::FileStatus* present = status.ok() ? &*status : nullptr;
   if (is_passed_over(entry, present)) return wire::PlanAction::kPassedOver;
-  const bool stands_in_the_way = present != nullptr &&
-                                 present->type == io::FileType::kDirectory &&
+  const bool stands_in_the_way = present != nullptr && present->type == io::FileType::kDirectory &&
                                  entry.type != wire::EntryType::kDirectory;
   if (stands_in_the_way) {
     const Result<bool> cleared = clear_directory(entry);
@@ -330,82 +330,6 @@ Status Planner::make_symlink(const wire::ManifestEntry& entry,
   }
   if (!made.ok()) mark("plan_symlink_failed");
   return made;
-}
-
-Result<wire::PlanAction> Planner::decide_file(const wire::ManifestEntry& entry,
-                                              const io::FileStatus* present) {
-  if (entry.size > session_.parameters.file_bytes_max()) {
-    return Status(ErrorCode::kUnsupported, "it has more chunks than are kept; use larger ones");
-  }
-  if (present != nullptr && present->type == io::FileType::kDirectory) {
-    mark("plan_file_obstructed");
-    return Status(ErrorCode::kIoError, "replacing it: a directory stands where the file must go");
-  }
-  if (present != nullptr &&
-      counts_as_same(session_.parameters.changes.comparison, entry, *present)) {
-    return keep_file(entry, *present);
-  }
-  if (session_.parameters.changes.comparison == Comparison::kContents && present != nullptr &&
-      present->type == io::FileType::kRegular && present->size == entry.size) {
-    undecided_.push_back({entry, *present});
-    return wire::PlanAction::kCompare;
-  }
-  return replace_file(present);
-}
-
-Result<wire::PlanAction> Planner::replace_file(const io::FileStatus* present) {
-  FGSYNC_RETURN_IF_ERROR(begin_change());
-  if (session_.parameters.changes.comparison == Comparison::kContents) {
-    differences_.add(EntryDifferences::kContents);
-  }
-  // One with other names stays.
-  const bool goes =
-      present != nullptr && present->type == io::FileType::kRegular && present->links == 1;
-  replaced_ = goes ? std::optional(present->size) : std::nullopt;
-  return session_.parameters.dry_run ? wire::PlanAction::kMade : wire::PlanAction::kSend;
-}
-
-Result<wire::PlanAction> Planner::keep_file(const wire::ManifestEntry& entry,
-                                            const io::FileStatus& present) {
-  if (!session_.parameters.dry_run) {
-    FGSYNC_RETURN_IF_ERROR(update_file(entry, present));
-  }
-  ++files_unchanged_;
-  bytes_unchanged_ += entry.size;
-  return wire::PlanAction::kUnchanged;
-}
-
-Status Planner::update_file(const wire::ManifestEntry& entry, const io::FileStatus& present) {
-  io::FileSystem& files = session_.files();
-  const storage::Metadata metadata = metadata_of(entry);
-  auto directory = directories_.open(entry.parent);
-  if (!directory.ok()) return directory.status();
-  const bool moves_owner =
-      files.may_set_owner() && (present.uid != metadata.uid || present.gid != metadata.gid);
-  // The old tree has it too, and must not be touched.
-  if (tree_switch_ != nullptr && (moves_owner || present.mode != metadata.mode ||
-                                  present.mtime != metadata.mtime)) {
-    mark("plan_own_copy");
-    auto staging = staging_of(entry.parent);
-    if (!staging.ok()) return staging.status();
-    const bool durable = session_.parameters.durability != Durability::kNone;
-    return storage::copy_file(
-        files, **directory, **directory, entry.name, metadata,
-        {**staging, staging_.next_name(), durable, session_.parameters.read_back});
-  }
-  // Its time differs where that was not compared.
-  return storage::update_metadata_at(files, **directory, entry.name, present, metadata,
-                                     /*with_mtime=*/true)
-      .status();
-}
-
-// Of a directory where none must be: whether it has gone.
-Result<bool> Planner::clear_directory(const wire::ManifestEntry& entry) {
-  if (tree_switch_ == nullptr) return false;
-  auto directory = directories_.open(entry.parent);
-  if (!directory.ok()) return directory.status();
-  return tree_switch_->makes_way(directories_.path_of(entry.parent, entry.name), **directory,
-                                 entry.name);
 }
 
 Result<io::FileStatus> Planner::present_status(const wire::ManifestEntry& entry) {

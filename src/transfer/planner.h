@@ -47,9 +47,14 @@ class Planner {
     io::FileStatus present;
   };
   std::vector<Undecided> take_undecided() { return std::exchange(undecided_, {}); }
-  // `same`: nullopt if the sender could not read it. False, with nothing decided, when may_change()
-  // must be called first.
-  bool decide_compared(Undecided& file, std::optional<bool> same, wire::PlanBatch& plan);
+  // What the sender has to say of it: nullopt if it could not read it; `same` with its digest.
+  // False, with nothing decided, when may_change() must be called first.
+  struct Contents {
+    bool same = false;
+    wire::Checksum digest;
+  };
+  bool decide_compared(Undecided& file, const std::optional<Contents>& contents,
+                       wire::PlanBatch& plan);
   // The target is this run's alone.
   void may_change() { may_change_ = true; }
 
@@ -105,8 +110,11 @@ class Planner {
   Result<wire::PlanAction> decide_file(const wire::ManifestEntry& entry,
                                        const io::FileStatus* present);
   Result<wire::PlanAction> replace_file(const io::FileStatus* present);
+  // `digest`: of its contents, if they are known to be the source's.
   Result<wire::PlanAction> keep_file(const wire::ManifestEntry& entry,
-                                     const io::FileStatus& present);
+                                     const io::FileStatus& present, const wire::Checksum* digest);
+  Status keep_with_metadata(const wire::ManifestEntry& entry, const io::FileStatus& present,
+                            const wire::Checksum* digest);
   // Mode, owner and time of a file that is there.
   Status update_file(const wire::ManifestEntry& entry, const io::FileStatus& present);
   Result<bool> clear_directory(const wire::ManifestEntry& entry);

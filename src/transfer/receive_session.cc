@@ -198,13 +198,15 @@ io::Task<Status> ReceiveSession::on_their_digest(wire::FileEnd end) {
   auto node = compared_.extract(found);
   Compared& compared = node.mapped();
   // What cannot be read here is not known to be the same.
-  std::optional<bool> same;
-  if (end.complete) same = compared.ours->ok() && **compared.ours == end.digest;
+  std::optional<Planner::Contents> contents;
+  if (end.complete) {
+    contents = {compared.ours->ok() && **compared.ours == end.digest, end.digest};
+  }
   wire::PlanBatch plan;
   bool decided = false;
   while (!decided) {
     co_await io::run_blocking(session_.control_io(), [&] {
-      decided = planner_.decide_compared(compared.file, same, plan);
+      decided = planner_.decide_compared(compared.file, contents, plan);
     });
     if (session_.failed()) co_return Status();
     if (decided) break;
