@@ -96,5 +96,5 @@ EXEMPT = {
     ("banned", "tests/sim/far_starter.cc"): "it waits in virtual time",
 }
 # The ratchet: files and functions longer than the rule, with the length they may not exceed.
-LONG_FILES = {}      # path: lines
+LONG_FILES = {"src/io/posix_file_system.cc": 417}  # path: lines
 LONG_FUNCTIONS = {}  # (path, name): lines
