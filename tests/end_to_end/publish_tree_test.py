@@ -99,6 +99,19 @@ class PublishTree(Case):
             self.assertEqual(0o644, os.fstat(old.fileno()).st_mode & 0o777)
         assert_replica(self, self.source, self.target)
 
+    def test_another_time_alone_does_not_touch_the_old_tree(self):
+        for option in ("--size-only", "-c"):
+            with self.subTest(option=option):
+                self.replicate(self.target)
+                with open(f"{self.target}/a/small3", "rb") as old:
+                    before = os.fstat(old.fileno()).st_mtime_ns
+                    os.utime(f"{self.source}/a/small3", ns=(before, before + 1_000))
+                    report = self.replicate(self.target, option, "--json").json()
+                    self.assertEqual(0, report["files"]["sent"])
+                    self.assertEqual(before, os.fstat(old.fileno()).st_mtime_ns)
+                assert_replica(self, self.source, self.target)
+                self.verify(self.target)
+
     def test_a_symlink_gets_a_new_directory_and_keeps_its_manner(self):
         self.replicate(self.path("v1"))
         os.symlink("v1", self.path("current"))
