@@ -6,8 +6,10 @@
 
 #include "base/mark.h"
 #include "receipt/receipt_index.h"
+#include "transfer/changes.h"
 #include "transfer/link_switch.h"
 #include "transfer/source_mapping.h"
+#include "wire/byte_writer.h"
 
 namespace fgsync::transfer {
 namespace {
@@ -27,13 +29,31 @@ bool stands_there(const Status& renamed) {
   return reason == ENOTEMPTY || reason == EEXIST || reason == EISDIR || reason == ENOTDIR;
 }
 
+// A tree that another run has left is gone on with only where the same is left alone: to --existing
+// all that stands in it would be there already, and what --max-size leaves alone would appear with
+// the rest.
+wire::Checksum tree_identity(const wire::Checksum& transfer, const SessionParameters& parameters) {
+  if (!may_pass_over(parameters)) return transfer;
+  const Selection& selection = parameters.selection;
+  const Changes& changes = parameters.changes;
+  wire::ByteWriter writer;
+  writer.string(transfer.hex());
+  writer.u64(selection.bytes_min);
+  writer.u64(selection.bytes_max);
+  writer.boolean(selection.safe_links);
+  writer.boolean(changes.update);
+  writer.boolean(changes.existing_only);
+  writer.boolean(changes.new_only);
+  return wire::checksum_of(writer.written());
+}
+
 }  // namespace
 
 TreeSwitch::TreeSwitch(Session& session, std::string path, const wire::Checksum& transfer)
     : session_(session),
       files_(session.files()),
       path_(std::move(path)),
-      transfer_(transfer),
+      transfer_(tree_identity(transfer, session.parameters)),
       durable_(session.parameters.durability != Durability::kNone),
       step_([&session] {
         session.add_progress();

@@ -13,7 +13,7 @@
 namespace fgsync::transfer {
 
 struct WorkshopRecord {
-  wire::Checksum transfer;          // the sources: transfer_identity()
+  wire::Checksum transfer;          // the sources, and what is passed over of them
   std::uint64_t new_inode = 0;      // of the tree that is made
   std::uint64_t old_inode = 0;      // of the one that it takes the place of; 0: none
   std::uint64_t receipt_inode = 0;  // the old tree's receipt: any other run has changed it since

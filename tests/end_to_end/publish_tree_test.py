@@ -9,7 +9,7 @@ from mounts import mount_tmpfs
 from ssh_server import SshCase, each_way
 from support import CTL_BINARY, MIB, Case, by_scale, main, needs_root, wait_until
 from tracing import RENAMES, SYNCS, calls_of, needs_strace, under_strace
-from trees import assert_replica, has_journaled_chunks, listing, write, write_large
+from trees import assert_replica, has_journaled_chunks, listing, names_in, write, write_large
 
 SEED = int(os.environ.get("FGSYNC_TEST_SEED", random.SystemRandom().randrange(1 << 32)))
 TREE = "--publish=tree"
@@ -231,6 +231,16 @@ class PublishTree(Case):
         assert_replica(self, self.source, self.target)
         self.verify(self.target)
         self.assert_alone("target")
+
+    def test_what_another_run_has_brought_is_not_there_yet_for_one_that_passes_things_over(self):
+        self.interrupt_with_chunks_journaled()
+        for options, brought in (("--existing",), []), (("--max-size=1K", "--exclude=b"), ["a", "latest"]):
+            with self.subTest(options=options):
+                said = self.replicate(self.target, *options).text()
+                self.assertIn("removed what an earlier run", said)
+                self.assertEqual(brought, names_in(self.target))
+                shutil.rmtree(self.target)
+                self.interrupt_with_chunks_journaled()
 
     def test_what_is_left_is_named_by_other_runs_and_removed_after_seven_days(self):
         workshop = self.interrupt_with_chunks_journaled()
