@@ -227,14 +227,20 @@ Result<wire::PlanAction> Planner::decide_root(const wire::ManifestEntry& entry) 
   if (target_.is_new) {
     differences_ = differences_of(entry, nullptr);
   } else {
-    auto root = directories_.open(0);
-    if (!root.ok()) return root.status();
-    const Result<io::FileStatus> present = session_.files().stat(**root);
-    if (!present.ok()) return present.status();
-    differences_ = differences_of(entry, &*present);
+    const Result<io::FileStatus> present = present_root();
+    if (!present.ok() && !is_missing(present)) return present.status();
+    differences_ = differences_of(entry, present.ok() ? &*present : nullptr);
   }
   if (!session_.parameters.dry_run) pending_.push_back({0, metadata_of(entry)});
   return target_.is_new ? wire::PlanAction::kMade : wire::PlanAction::kKept;
+}
+
+// Of a tree that is to be switched, the new root has nothing of the old one's yet.
+Result<io::FileStatus> Planner::present_root() {
+  if (tree_switch_ != nullptr) return tree_switch_->old_root();
+  auto root = directories_.open(0);
+  if (!root.ok()) return root.status();
+  return session_.files().stat(**root);
 }
 
 Result<wire::PlanAction> Planner::decide_directory(const wire::ManifestEntry& entry,

@@ -102,6 +102,7 @@ class Planner {
   EntryDifferences differences_of(const wire::ManifestEntry& entry,
                                   const io::FileStatus* present) const;
   Result<wire::PlanAction> decide_root(const wire::ManifestEntry& entry);
+  Result<io::FileStatus> present_root();
   Result<wire::PlanAction> decide_directory(const wire::ManifestEntry& entry,
                                             const io::FileStatus* present);
   Status make_directory(const wire::ManifestEntry& entry, bool makes_way);

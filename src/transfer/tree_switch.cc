@@ -207,6 +207,13 @@ Result<std::unique_ptr<storage::TreeCarrier>> TreeSwitch::make_carrier() {
 
 // ---- Meanwhile
 
+Result<io::FileStatus> TreeSwitch::old_root() {
+  if (!old_) return Status(ErrorCode::kNotFound, "nothing stands there");
+  Result<io::FileStatus> status = files_.stat(old_);
+  if (status.ok()) status->mtime = old_mtime_;  // whatever became of its state directory
+  return status;
+}
+
 void TreeSwitch::announce(const std::string& path) {
   if (goes_on_) announced_.push_back(receipt::path_hash(path));
 }

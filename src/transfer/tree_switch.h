@@ -24,7 +24,9 @@ class TreeSwitch {
   // the control worker.
   io::Task<Result<io::FileHandle>> prepare();
 
-  // The rest blocks. An entry of the manifest; only from one thread.
+  // The rest blocks. The root of the old tree, as it was before this run; kNotFound: there is none.
+  Result<io::FileStatus> old_root();
+  // An entry of the manifest; only from one thread.
   void announce(const std::string& path);
   // A directory in the new tree stands in the way of what must have its name, which is at `path`:
   // it goes if it is not one of the old tree but what an earlier run has left. True then.

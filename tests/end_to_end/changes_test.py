@@ -48,6 +48,7 @@ class AsRsync(SshCase):
         for seed in range(by_scale(1, 2, 20) * len(OPTIONS)):
             dice = random.Random(seed)
             options = OPTIONS[seed % len(OPTIONS)]
+            at_once = ["--publish=tree"] if seed % 5 == 2 else []
             directory = self.path(f"case{seed}")
             os.mkdir(directory)
             source, ours, theirs = (f"{directory}/{name}" for name in ("source", "ours", "theirs"))
@@ -55,9 +56,9 @@ class AsRsync(SshCase):
             make_related_tree(dice, ours)
             subprocess.run(["cp", "-a", ours, theirs], check=True)
             way = WAYS[seed // len(OPTIONS) % len(WAYS)] if seed % 4 == 0 else "local"
-            with self.subTest(seed=seed, way=way, options=options):
+            with self.subTest(seed=seed, way=way, options=options + at_once):
                 subprocess.run(["rsync", "-a", *options, f"{source}/", theirs], check=True, capture_output=True)
-                self.expect(0, self.go(way, source, ours, *options))
+                self.expect(0, self.go(way, source, ours, *options, *at_once))
                 self.assertEqual(listing(theirs), listing(ours))
 
 
@@ -76,23 +77,24 @@ class Itemized(SshCase):
                 if IS_ROOT:
                     subprocess.run(["find", target, "-name", "4", "-exec", "chown", "-h", "5:6", "{}", ";"], check=True)
             options = [[], ["-c"], ["--size-only"], ["-I"]][seed % 4]
+            at_once = ["--publish=tree"] if seed % 5 == 1 else []
             way = WAYS[seed % len(WAYS)]
-            with self.subTest(seed=seed, way=way, options=options):
+            with self.subTest(seed=seed, way=way, options=options + at_once):
                 done = subprocess.run(["rsync", "-nai", *options, f"{source}/", target], check=True,
                                       stdout=subprocess.PIPE)
                 expected = [line for line in done.stdout.split(b"\n") if line and not line.startswith(b"created")]
                 if way == "push":
                     expected = [line.replace(b">f", b"<f", 1) for line in expected]
                 before = listing(target, True) if os.path.exists(target) else None
-                dry = self.expect(0, self.go(way, source, target, "-ni", *options))
+                dry = self.expect(0, self.go(way, source, target, "-ni", *options, *at_once))
                 self.assertEqual(before, listing(target, True) if os.path.exists(target) else None)
                 mapping, *lines = dry.out.split(b"\n")[:-1]
                 self.assertIn(os.fsencode(source), mapping)
                 self.assertEqual(sorted(expected), sorted(lines))
-                plain = self.expect(0, self.go(way, source, target, "-n", *options))
+                plain = self.expect(0, self.go(way, source, target, "-n", *options, *at_once))
                 self.assertEqual(sorted(line[12:].split(b" -> ")[0] for line in expected),
                                  sorted(plain.out.split(b"\n")[1:-1]))
-                real = self.expect(0, self.go(way, source, target, "-i", *options))
+                real = self.expect(0, self.go(way, source, target, "-i", *options, *at_once))
                 self.assertEqual(sorted(expected), sorted(real.out.split(b"\n")[:-1]))
 
 
