@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/limits.h"
@@ -91,7 +92,12 @@ struct Host {
   std::uint64_t calls = 0;
   std::vector<DiskFault> faults;
   bool full = false;
-  bool loses_writes = false;  // at the next sync
+  bool loses_writes = false;     // at the next sync
+  bool has_lost_writes = false;  // at any before
+  bool takes_loss() {
+    has_lost_writes |= loses_writes;
+    return std::exchange(loses_writes, false);
+  }
   io::TimePoint slow_until{};
   io::TimePoint short_until{};
   // After every change of a name or of a file's contents or attributes, with what it happened to.

@@ -105,7 +105,7 @@ Status SimFileSystem::sync_node(const io::FileHandle& file, Sync sync) {
   Host& host = process_.host();
   Node& node = *node_of(file);
   if (host.disk.tells_loss(node)) error = EIO;
-  if (error != 0 || std::exchange(host.loses_writes, false)) host.disk.fail_sync(node);
+  if (error != 0 || host.takes_loss()) host.disk.fail_sync(node);
   if (error != 0) return failed(error, "syncing");
   sync(host.disk, node);
   return Status();
@@ -116,7 +116,7 @@ Status SimFileSystem::sync_file_system(const io::FileHandle& any) {
   if (!process_.alive()) return failed(EIO, "syncing");
   Host& host = process_.host();
   const std::uint64_t mount = node_of(any)->mount;
-  const bool loses = std::exchange(host.loses_writes, false);
+  const bool loses = host.takes_loss();
   if (error != 0 || loses) {
     host.disk.fail_sync_mount(mount, /*silently=*/error == 0, host.world.random());
   }
