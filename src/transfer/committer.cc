@@ -127,7 +127,10 @@ void Committer::record(const std::vector<StagedEntry>& entries) {
 void Committer::publish_batch(std::vector<StagedEntry> entries) {
   record(entries);
   const Status synced = sync_batch(entries);
-  if (synced.ok()) return publish(std::move(entries));
+  if (synced.ok()) {
+    publish(std::move(entries));
+    return;
+  }
   mark("commit_sync_failed");
   for (StagedEntry& entry : entries) fail(*entry.file, synced);
   session_.fail(synced.with_context(root_display_));
@@ -190,9 +193,7 @@ void Committer::publish_markers(const std::vector<storage::DirectoryReference>& 
       for (const StagedEntry& marker : markers) fail(*marker.file, withheld);
       continue;
     }
-    const std::uint64_t failed_before = session_.errors().total();
-    publish(std::move(markers));
-    if (session_.errors().total() > failed_before) {
+    if (!publish(std::move(markers))) {
       withheld = Status(ErrorCode::kIoError, "publishing: held back, since another marker failed");
     }
   }
@@ -222,7 +223,7 @@ Status Committer::sync_mounts(const std::vector<storage::DirectoryReference>& mo
 }
 
 // What is durable gets its name; with kFull the name becomes durable before anybody hears of it.
-void Committer::publish(std::vector<StagedEntry> entries) {
+bool Committer::publish(std::vector<StagedEntry> entries) {
   std::map<std::uint64_t, Status> directories;  // of what was renamed, by number
   std::vector<const StagedEntry*> named;
   std::vector<const StagedEntry*> replicated;
@@ -250,6 +251,7 @@ void Committer::publish(std::vector<StagedEntry> entries) {
   }
   session_.add_progress(entries.size());
   tell_replicated(replicated);
+  return replicated.size() == entries.size();
 }
 
 // Symlinks are settled and counted by the plan. There may be any number of markers in one call.

@@ -91,7 +91,8 @@ class Committer {
   void record(const std::vector<StagedEntry>& entries);
   Status sync_batch(const std::vector<StagedEntry>& entries);
   Status flush_mounts(const std::vector<StagedEntry>& entries);
-  void publish(std::vector<StagedEntry> entries);
+  // Whether each has its name, for good where that is asked for.
+  bool publish(std::vector<StagedEntry> entries);
   Status read_back_if_due(const StagedEntry& entry);
   Status rename_to_final(const StagedEntry& entry);
   Status sync_directory(std::uint64_t directory);

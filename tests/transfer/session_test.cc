@@ -217,6 +217,24 @@ TEST_P(WholeSession, MarkersAreHeldBackWhenAFileFails) {
   EXPECT_FALSE(list_tree(directory_.path("target")).contains(".fgsync"));
 }
 
+// Whether its failure is its own, or ends the session.
+TEST_P(WholeSession, AMarkerThatCannotBePublishedHoldsBackThoseBehindIt) {
+  for (const int reason : {EIO, ENOSPC}) {
+    TemporaryDirectory directory;
+    make_checkpoints(directory);
+    SessionHarness harness(GetParam());
+    harness.files().only_about(".metadata");
+    harness.files().fail(FileOperation::kRename, 1, reason);
+    const LocalOutcome outcome =
+        harness.replicate({directory.path("source")}, directory.path("target"));
+    EXPECT_EQ(harness.files().failures(), 1u);
+    EXPECT_FALSE(outcome.is_clean());
+    EXPECT_TRUE(directory.exists("target/step_2/f7"));
+    EXPECT_FALSE(directory.exists("target/latest"));
+    EXPECT_FALSE(directory.exists("target/current"));
+  }
+}
+
 TEST_P(WholeSession, MarkersAreHeldBackAsChangedWhenTheSourceMoved) {
   make_checkpoints(directory_);
   SessionHarness harness(GetParam());
