@@ -280,6 +280,7 @@ void Disk::fail_sync(Node& node) {
 }
 
 void Disk::fail_sync_mount(std::uint64_t mount, bool silently, Random& random) {
+  if (!silently) ++failed_syncs_[mount];
   for (auto& [inode, node] : nodes_) {
     if (node.mount != mount || node.durable_data == node.data || !random.percent(60)) continue;
     fail_sync(node);

@@ -101,6 +101,8 @@ class Disk {
   // A sync that fails, whether it says so or not: what it should have made durable never will be.
   void fail_sync(Node& node);
   void fail_sync_mount(std::uint64_t mount, bool silently, Random& random);
+  // How many syncs of each mount have failed and said so.
+  const std::map<std::uint64_t, std::uint64_t>& failed_syncs() const { return failed_syncs_; }
 
   // Power is cut: only the durable part and what the seed lets survive of the rest is left.
   void crash(Random& random);
@@ -130,6 +132,7 @@ class Disk {
   std::uint64_t next_inode_ = kRoot;
   std::map<std::uint64_t, Node> nodes_;
   std::vector<EntryChange> pending_;  // in the order they were made
+  std::map<std::uint64_t, std::uint64_t> failed_syncs_;
 };
 
 }  // namespace fgsync::sim

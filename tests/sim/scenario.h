@@ -147,7 +147,7 @@ class Scenario {
   std::uint64_t fault_kinds_ = 0;  // what this seed is about: a bit for each kind
   std::string outside_;
   std::set<KnownFile> old_files_;  // at the target before any run
-  std::set<std::string> rotted_;   // at the target: what a receipt is there to find
+  std::set<std::string> rotted_;   // what a receipt may tell otherwise, or is there to find
   bool has_rules_ = false;         // about names, in all runs but the last
   bool obstructed_ = false;        // something stands in the way for good
   bool keeps_receipts_ = true;     // nothing happens that may cost a target its receipt

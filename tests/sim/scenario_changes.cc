@@ -105,7 +105,10 @@ void Scenario::let_rot(Host& host) {
   host.disk.rot(file, world_.random());
   world_.trace("rots", file.inode, 0, path);
   ledger_.rotted(path.substr(root.size() + 1), file, *before);
-  if (!at_source) rotted_.insert(path.substr(root.size() + 1));
+  // Where contents are compared, what has rotted at the source becomes a second version of one size
+  // and time: a record of the one may be met by the other after a power cut.
+  const bool is_sent = plan_.changes.comparison == Comparison::kContents;
+  if (!at_source || is_sent) rotted_.insert(path.substr(root.size() + 1));
 }
 
 // After a power cut at the source: what is left of it is what it is now.

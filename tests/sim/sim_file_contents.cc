@@ -120,7 +120,12 @@ Status SimFileSystem::sync_file_system(const io::FileHandle& any) {
   if (error != 0 || loses) {
     host.disk.fail_sync_mount(mount, /*silently=*/error == 0, host.world.random());
   }
+  // Each open file tells of it once, as syncfs does since Linux 5.8: here each process does.
+  const auto failures = host.disk.failed_syncs().find(mount);
+  const std::uint64_t now = failures == host.disk.failed_syncs().end() ? 0 : failures->second;
+  const bool untold = std::exchange(told_[mount], now) != now;
   if (error != 0) return failed(error, "syncing");
+  if (untold) return failed(EIO, "syncing");
   host.disk.sync_mount(mount);
   return Status();
 }

@@ -28,6 +28,9 @@ Status failed(int error, const char* doing) { return Status::from_errno(error, d
 
 }  // namespace
 
+SimFileSystem::SimFileSystem(Process& process)
+    : process_(process), told_(process.host().disk.failed_syncs()) {}
+
 SimFileSystem::~SimFileSystem() { FGSYNC_ASSERT(open_.empty()); }
 
 int SimFileSystem::enter(FileCall call) {

@@ -12,7 +12,7 @@ namespace fgsync::sim {
 
 class SimFileSystem final : public io::FileSystem {
  public:
-  explicit SimFileSystem(Process& process) : process_(process) {}
+  explicit SimFileSystem(Process& process);
   ~SimFileSystem() override;
 
   Result<io::FileHandle> open_path(const std::string& path) override;
@@ -109,6 +109,8 @@ class SimFileSystem final : public io::FileSystem {
   void changed(const Node& node);
 
   Process& process_;
+  std::map<std::uint64_t, std::uint64_t>
+      told_;  // failed syncs of mounts that this process knows of
   std::map<int, Open> open_;
 };
 

@@ -73,8 +73,9 @@ void Wire::try_connect(const EndpointPointer& endpoint, int attempts) {
   endpoint->peer = other;
   endpoint->id = next_id_++;
   other->id = next_id_++;
-  // From far below to far above what a frame takes.
-  other->window = endpoint->window = 512 + std::size_t(world_.random().skewed(512 * 1024));
+  // From far below to far above what a frame takes. Less would be slower than what counts as
+  // progress at all: limits::kProgressBytesMin in the shortest timeout.
+  other->window = endpoint->window = 2048 + std::size_t(world_.random().skewed(512 * 1024));
   world_.trace("connected", endpoint->id, other->window);
   found->second->waiting.push_back(other);
   complete(endpoint->connecting, 0, endpoint->owner);
