@@ -72,7 +72,10 @@ Result<bool> TargetLock::try_take(Missing missing) {
   io::FileSystem& files = session_.files();
   Result<bool> taken = missing == Missing::kMake ? lock_.try_take(files, **root)
                                                  : lock_.try_take_present(files, **root);
-  if (taken.ok() && *taken) {
+  // A root that has been switched and removed since we looked takes no lock any more.
+  const bool root_is_gone =
+      missing == Missing::kMake && taken.status().code() == ErrorCode::kNotFound;
+  if (root_is_gone || (taken.ok() && *taken)) {
     same = look_at_root();
     if (!same.ok() || !*same) lock_.release();
     if (!same.ok() || !*same) return same;
