@@ -30,10 +30,17 @@ Result<io::FileHandle> open_to_empty(io::FileSystem& files, const io::FileHandle
   return files.open_directory(parent, name);
 }
 
+Status mounted_here(const std::string& name) {
+  return Status(ErrorCode::kUnusable, name + ": something is mounted there", EBUSY);
+}
+
 class TreeRemoval {
  public:
-  TreeRemoval(io::FileSystem& files, io::FileHandle root, const TreeStep& step)
-      : files_(files), step_(step), tree_(files, std::move(root), kOpenDirectoriesMax) {
+  TreeRemoval(io::FileSystem& files, io::FileHandle root, std::uint64_t mount, const TreeStep& step)
+      : files_(files),
+        mount_(mount),
+        step_(step),
+        tree_(files, std::move(root), kOpenDirectoriesMax) {
     directories_.emplace_back();  // the root is number 0
   }
 
@@ -67,12 +74,16 @@ class TreeRemoval {
     if (reason != EISDIR && reason != EPERM) return removed;
     auto inside = open_to_empty(files_, directory, name);
     if (!inside.ok()) return reason == EPERM ? removed : inside.status();
+    auto status = files_.stat(*inside);
+    if (!status.ok()) return status.status();
+    if (status->mount != mount_) return mounted_here(name);
     tree_.add(directories_.size(), id, name);
     directories_.push_back({id, name});
     return Status();
   }
 
   io::FileSystem& files_;
+  const std::uint64_t mount_;
   const TreeStep& step_;
   DirectoryTree tree_;
   std::vector<Directory> directories_;  // by number: parents first
@@ -87,7 +98,12 @@ Status remove_tree(io::FileSystem& files, const io::FileHandle& parent, const st
   if (removed.system_errno() != EISDIR && removed.system_errno() != EPERM) return removed;
   auto root = open_to_empty(files, parent, name);
   if (!root.ok()) return root.status();
-  FGSYNC_RETURN_IF_ERROR(TreeRemoval(files, std::move(*root), step).run());
+  auto outside = files.stat(parent);
+  if (!outside.ok()) return outside.status();
+  auto inside = files.stat(*root);
+  if (!inside.ok()) return inside.status();
+  if (inside->mount != outside->mount) return mounted_here(name);
+  FGSYNC_RETURN_IF_ERROR(TreeRemoval(files, std::move(*root), inside->mount, step).run());
   return files.remove_directory(parent, name);
 }
 

@@ -13,7 +13,8 @@ namespace fgsync::storage {
 using TreeStep = std::function<Status()>;
 
 // Removes what stands under the name, with everything below it, whatever the modes of its
-// directories; OK if there is nothing. No symlink is followed. Needs memory for each directory, and
+// directories; OK if there is nothing. No symlink is followed, and nothing removed of what is
+// mounted there: kUnusable. Needs memory for each directory, and
 // none for files. Blocks.
 Status remove_tree(io::FileSystem& files, const io::FileHandle& parent, const std::string& name,
                    const TreeStep& step);

@@ -248,11 +248,22 @@ Status TreeSwitch::restore() {
 
 // ---- After
 
+// What has its name is what was carried: anything else would go with the old tree.
+Status TreeSwitch::check_old_tree() {
+  auto named = storage::is_named(files_, target_.parent, target_.name, old_);
+  if (named.ok() && *named) return Status();
+  if (!named.ok() && !is_missing(named.status())) return named.status();
+  return Status(ErrorCode::kUnusable,
+                "publishing the tree: something else has been put in its place meanwhile");
+}
+
 Status TreeSwitch::publish() {
   const io::FileHandle& workshop = workshop_.directory();
   Status switched;
   switch (target_.kind) {
     case TreeTarget::Kind::kDirectory:
+      switched = check_old_tree();
+      if (!switched.ok()) return switched.with_context(path_);
       switched = files_.exchange(workshop, Workshop::kTreeName, target_.parent, target_.name);
       break;
     case TreeTarget::Kind::kMissing:

@@ -48,6 +48,7 @@ class TreeSwitch {
   Status fill();
   Result<std::unique_ptr<storage::TreeCarrier>> make_carrier();
   bool has_old_directory(const std::string& path);
+  Status check_old_tree();
   void tidy_old_tree();
 
   Session& session_;

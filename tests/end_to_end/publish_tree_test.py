@@ -5,11 +5,11 @@ import shutil
 import signal
 import time
 
-from mounts import mount_tmpfs
+from mounts import mount_tmpfs, run as run_command
 from ssh_server import SshCase, each_way
 from support import CTL_BINARY, MIB, Case, by_scale, main, needs_root, wait_until
 from tracing import RENAMES, SYNCS, calls_of, needs_strace, under_strace
-from trees import assert_replica, has_journaled_chunks, listing, names_in, write, write_large
+from trees import assert_replica, has_journaled_chunks, has_staged_data, listing, names_in, write, write_large
 
 SEED = int(os.environ.get("FGSYNC_TEST_SEED", random.SystemRandom().randrange(1 << 32)))
 TREE = "--publish=tree"
@@ -167,7 +167,43 @@ class PublishTree(Case):
         self.assertEqual(before, listing(self.target))
         self.assert_alone("target")
 
+    @needs_root
+    def test_what_is_mounted_inside_meanwhile_is_not_emptied(self):
+        self.replicate(self.target)
+        volume = mount_tmpfs(self, "volume", "size=1m")
+        write(f"{volume}/precious", b"precious")
+        write_large(f"{self.source}/large", 8 * MIB)
+        run = self.start(TREE, "--bwlimit=8M", self.source, self.target)
+        wait_until(lambda: self.carried() or run.process.poll() is not None, "the new tree is being filled")
+        run_command("mount", "--bind", volume, f"{self.target}/a")
+        result = run.wait()
+        inside = self.path(".target.fgsync-tree/tree/a")
+        run_command("umount", inside if os.path.exists(inside) else f"{self.target}/a")
+        self.expect(0, result)
+        self.assertIn("something is mounted there", result.text())
+        with open(f"{volume}/precious", "rb") as file:
+            self.assertEqual(b"precious", file.read())
+        self.replicate(self.target)
+        assert_replica(self, self.source, self.target)
+        self.assert_alone("target", "volume")
+
     # ---- What goes wrong
+
+    def test_another_tree_in_its_place_is_left_alone(self):
+        self.replicate(self.target)
+        write_large(f"{self.source}/large", 8 * MIB)
+        run = self.start(TREE, "--bwlimit=8M", self.source, self.target)
+        wait_until(lambda: self.carried() or run.process.poll() is not None, "the new tree is being filled")
+        os.rename(self.target, self.path("moved"))
+        os.mkdir(self.target)
+        write(f"{self.target}/mine", b"mine")
+        self.assertIn("something else has been put in its place", self.expect(3, run.wait()).text())
+        self.assertEqual(["mine"], names_in(self.target))
+        self.assertIn("a", names_in(self.path("moved")))
+
+    def carried(self):
+        """Whether a run has all of the old tree in the new one, and is at the rest."""
+        return has_staged_data(self.path(".target.fgsync-tree/tree"))
 
     def test_a_dry_run_makes_nothing(self):
         self.replicate(self.target, "-n")
