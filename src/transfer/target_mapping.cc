@@ -40,6 +40,17 @@ Result<bool> is_directory(io::FileSystem& files, const std::string& path) {
   return unusable(path, status.status());
 }
 
+// A file takes the name of another file, and of nothing that it could not have been.
+Status check_place(io::FileSystem& files, const std::string& path) {
+  Result<io::FileStatus> there = files.stat_path(path, /*follow=*/false);
+  if (!there.ok() || there->type == io::FileType::kRegular ||
+      there->type == io::FileType::kSymlink) {
+    return Status();
+  }
+  return Status(ErrorCode::kUnusable,
+                path + ": refused: a device, FIFO or socket stands there, not a file");
+}
+
 Result<Landing> choose_landing(io::FileSystem& files, const std::string& target,
                                const std::vector<wire::SourceDescription>& sources) {
   const bool slash = ends_with_slash(target);
@@ -77,6 +88,7 @@ Result<Landing> choose_landing(io::FileSystem& files, const std::string& target,
     landing.names = {source.base_name};
     return landing;
   }
+  FGSYNC_RETURN_IF_ERROR(check_place(files, path));
   landing.directories = {parent_of(path)};
   landing.root_is_parent = true;
   landing.names = {last_component(path)};

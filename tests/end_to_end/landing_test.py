@@ -2,6 +2,7 @@
 import contextlib
 import os
 import re
+import stat
 import subprocess
 
 from ssh_server import REMOTE_WAYS, WAYS, SshCase, each_way
@@ -234,6 +235,11 @@ class Refusals(SshCase):
     def test_a_fifo_as_the_source_is_refused(self):
         os.mkfifo(self.path("fifo"))
         self.check_refused(self.path("fifo"), self.path("target"), "fifo")
+
+    def test_a_file_does_not_take_the_place_of_a_fifo(self):
+        os.mkfifo(self.path("fifo"))
+        self.check_refused(write(self.path("file"), b"new"), self.path("fifo"), "FIFO")
+        self.assertTrue(stat.S_ISFIFO(os.stat(self.path("fifo")).st_mode))
 
     def test_a_target_that_is_a_file_is_refused_for_a_directory(self):
         target = write(self.path("target"), b"kept")
