@@ -3,8 +3,10 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <string_view>
+#include <system_error>
 
 #include "option_table.h"
 #include "text.h"
@@ -62,9 +64,15 @@ std::vector<std::string> configuration_files() {
 }
 
 void read_configuration_file(const std::string& path, Settings& settings) {
+  const std::string shown = escape_name(path);
+  std::error_code unknown;
+  const std::filesystem::file_type type = std::filesystem::status(path, unknown).type();
+  if (type == std::filesystem::file_type::fifo) {
+    // Opening it would wait for somebody who writes.
+    throw CommandError{1, shown + ": opening the configuration: it is a FIFO"};
+  }
   errno = 0;
   std::ifstream file(path);
-  const std::string shown = escape_name(path);
   if (!file.is_open()) {
     // EACCES as well: HOME may still be that of whoever started a job under another user.
     if (errno == ENOENT || errno == ENOTDIR || errno == EACCES) return;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "command_line.h"
 #include "support/temporary_directory.h"
@@ -54,6 +55,20 @@ TEST_F(Configuration, LinesOfNameAndValueAreRead) {
   EXPECT_EQ(settings.at("rsh").value, "ssh -p 22 -o 'A = b'");
   EXPECT_EQ(settings.at("allow-public").value, "true");
   EXPECT_EQ(settings.at("json").value, "false");
+}
+
+TEST_F(Configuration, AFifoIsRefusedAndNotWaitedFor) {
+  ASSERT_EQ(mkfifo(directory_.path("fifo").c_str(), 0600), 0);
+  Settings settings;
+  try {
+    read_configuration_file(directory_.path("fifo"), settings);
+    FAIL() << "it was read";
+  } catch (const CommandError& error) {
+    EXPECT_EQ(error.exit_status, 1);
+    EXPECT_NE(error.message.find("fifo: opening the configuration: it is a FIFO"),
+              std::string::npos)
+        << error.message;
+  }
 }
 
 TEST_F(Configuration, AMissingFileIsNone) {
