@@ -63,7 +63,10 @@ Status LinkSwitch::recover() {
   }
   auto old = files_.stat_at(target_.parent, *previous);
   const bool is_old = old.ok() && old->inode == base->old_inode;
-  return is_old ? remove_previous(*previous) : Status();
+  if (!is_old) return Status();
+  // As in Workshop::clear().
+  FGSYNC_RETURN_IF_ERROR(files_.sync(target_.link_parent));
+  return remove_previous(*previous);
 }
 
 Status LinkSwitch::remove_previous(const std::string& name) {

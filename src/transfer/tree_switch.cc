@@ -174,7 +174,7 @@ Status TreeSwitch::fill() {
   if (goes_on_) {
     mark("tree_goes_on");
   } else {
-    auto cleared = workshop_.clear();
+    auto cleared = workshop_.clear(target_.parent);
     if (!cleared.ok()) return cleared.status();
     if (*cleared) {
       mark("tree_leftover");

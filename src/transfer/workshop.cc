@@ -122,8 +122,11 @@ Status Workshop::try_exchange() {
                 "can be switched there");
 }
 
-Result<bool> Workshop::clear() {
+Result<bool> Workshop::clear(const io::FileHandle& parent) {
   bool anything = false;
+  // A switch that a power cut takes back makes the target of what is here.
+  FGSYNC_RETURN_IF_ERROR(files_.sync(parent));
+  FGSYNC_RETURN_IF_ERROR(files_.sync(directory_));
   FGSYNC_RETURN_IF_ERROR(storage::for_each_name(files_, directory_, [&](const std::string& name) {
     anything = true;
     return storage::remove_tree(files_, directory_, name, step_);
@@ -159,7 +162,7 @@ Status Workshop::copy_receipt(const io::FileHandle& tree, const io::FileHandle& 
 }
 
 Status Workshop::remove(const io::FileHandle& parent) {
-  auto cleared = clear();
+  auto cleared = clear(parent);
   Status removed = cleared.ok() ? files_.remove_directory(parent, name_) : cleared.status();
   directory_.reset();
   return removed;

@@ -38,8 +38,9 @@ class Workshop {
   Result<WorkshopRecord> base() const;
   // kUnsupported where the file system cannot exchange two names.
   Status try_exchange();
-  // Removes all that is in it. True if there was anything.
-  Result<bool> clear();
+  // Removes all that is in it, once the names in it and in `parent`, where it stands, are durable.
+  // True if there was anything.
+  Result<bool> clear(const io::FileHandle& parent);
   // Makes the tree, with a copy of the old one's receipt, and then the base that names it.
   Status begin(WorkshopRecord base, std::uint32_t mode, const io::FileHandle& old_root);
   // With all that is in it, and gives up the lock.
