@@ -18,11 +18,7 @@ MARK = re.compile(r'\bmark\("(\w+)"\)')
 OUT_OF_REACH = {
     # Data connections are made after messages over the control connection that need the secret at both ends.
     "listener_data_before_secret",
-    # A run into a target inside another one's: the simulation has one target, whose runs follow each other.
-    "staging_of_a_living_run",
-    # Between two file calls of one run another has removed the same name (StateLockTest has it as a unit test); and a
-    # file changes between the loss of its chunk and its second sending. Not in 100,000 seeds.
-    "state_lock_lost_race",
+    # A file changes between the loss of its chunk and its second sending. Not in 200,000 seeds.
     "send_changed_before_again",
 }
 
